@@ -52,7 +52,7 @@ func (c *fleet) fill(path string) {
 // disk has room again, the next one gets the messages that wait for it.
 func TestClusterProcessesFullDisk(t *testing.T) {
 	t.Parallel()
-	c := prepare(t)
+	c := prepare(t, fleetNodes)
 	const one, other = 2, 0
 	disk := c.path("disk")
 	c.disk(disk)

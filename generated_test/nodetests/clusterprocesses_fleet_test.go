@@ -1,6 +1,7 @@
 package nodetests_test
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -31,9 +32,10 @@ type fleet struct {
 	dir       string
 	addresses []string
 	ca        *certs.Authority
-	links     [fleetNodes][fleetNodes]*link // from the first to the second
-	nodes     [fleetNodes]*fleetProcess     // the newest process of each node
-	all       []*fleetProcess               // in the order of their starts
+	links     [][]*link       // from the first to the second
+	nodes     []*fleetProcess // the newest process of each node
+	all       []*fleetProcess // in the order of their starts
+	program   string          // that the nodes run; "": the test program
 }
 
 // fleetProcess is a start of a node.
@@ -47,15 +49,15 @@ type fleetProcess struct {
 	output output
 }
 
-// prepare makes the addresses, the links and the certificates of the nodes.
-func prepare(t *testing.T) *fleet {
+// prepare makes the addresses, the links and the certificates of n nodes.
+func prepare(t *testing.T, n int) *fleet {
 	speed.Landing(t) // TestRandomClusters of runtime/cluster has these faults in virtual time
 	speed.NoRace(t)
 	if runtime.GOOS == "windows" {
 		t.Skip("the nodes are stopped with signals")
 	}
 	rerun.WhenCodeChanges(t)
-	c := &fleet{t: t, dir: t.TempDir()}
+	c := &fleet{t: t, dir: t.TempDir(), nodes: make([]*fleetProcess, n)}
 	c.connect()
 	c.certificates()
 	return c
@@ -64,8 +66,8 @@ func prepare(t *testing.T) *fleet {
 // start starts the nodes, with an environment that is added to the usual one, and waits
 // until each instance has handled messages.
 func start(t *testing.T, env ...string) *fleet {
-	c := prepare(t)
-	for i := range fleetNodes {
+	c := prepare(t, fleetNodes)
+	for i := range c.nodes {
 		c.launch(i, env...)
 	}
 	c.awaitStart()
@@ -93,6 +95,7 @@ func (c *fleet) launch(i int, env ...string) *fleetProcess {
 		}
 	}
 	p.cmd = child.Command(childNode)
+	p.cmd.Path = cmp.Or(c.program, p.cmd.Path)
 	p.cmd.Env = append(p.cmd.Env,
 		variableLinks+"="+strings.Join(links, ","), clusterprocesses.VariableDir+"="+c.dir, clusterprocesses.VariableStart+"="+fmt.Sprint(p.start),
 		"TOPOGEN_NODE="+nodeName(i), "TOPOGEN_NODES="+strings.Join(all, ","), "TOPOGEN_ADDRESS="+c.addresses[i], "TOPOGEN_DIR="+c.path("nodes"),
@@ -109,6 +112,14 @@ func (c *fleet) launch(i int, env ...string) *fleetProcess {
 		close(p.done)
 	}()
 	c.t.Cleanup(func() {
+		if c.t.Failed() && c.program != "" { // the stacks show why it does not end
+			_ = p.cmd.Process.Signal(syscall.SIGQUIT)
+			_ = p.cmd.Process.Signal(syscall.SIGCONT)
+			select {
+			case <-p.done:
+			case <-time.After(10 * time.Second):
+			}
+		}
 		_ = p.cmd.Process.Kill() // an error means that it has ended
 		<-p.done
 		if c.t.Failed() {
@@ -128,9 +139,11 @@ func (c *fleet) nodeDir(i int) string { return c.path("nodes", nodeName(i)) }
 // connect chooses the addresses of the nodes and makes the links. The listeners stay open
 // until the links have addresses of their own.
 func (c *fleet) connect() {
-	c.addresses = loopback.Addresses(c.t, fleetNodes)
-	for i := range fleetNodes {
-		for j := range fleetNodes {
+	c.addresses = loopback.Addresses(c.t, len(c.nodes))
+	c.links = make([][]*link, len(c.nodes))
+	for i := range c.nodes {
+		c.links[i] = make([]*link, len(c.nodes))
+		for j := range c.nodes {
 			if i != j {
 				c.links[i][j] = newLink(c.t, c.addresses[j])
 			}
@@ -140,7 +153,7 @@ func (c *fleet) connect() {
 
 func (c *fleet) certificates() {
 	c.ca = c.authority("ca", domain)
-	for i := range fleetNodes {
+	for i := range c.nodes {
 		c.issue(c.ca, nodeName(i), certs.ID{TrustDomain: domain, Topology: "clusterprocesses", Node: nodeName(i)})
 	}
 }

@@ -34,7 +34,7 @@ const memoryMax = 128
 // nothing is lost.
 func TestClusterProcessesSlowReceiver(t *testing.T) {
 	t.Parallel()
-	c := prepare(t)
+	c := prepare(t, fleetNodes)
 	const slow = 1
 	for i := range fleetNodes {
 		if i == slow {

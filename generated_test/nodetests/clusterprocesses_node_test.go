@@ -2,18 +2,11 @@ package nodetests_test
 
 import (
 	"cmp"
-	"context"
-	"encoding/json"
 	"os"
-	"os/signal"
-	"path/filepath"
 	"strings"
-	"syscall"
-	"time"
 
 	"github.com/topogen/topogen/generated_test/clusterprocesses"
 	"github.com/topogen/topogen/runtime/piper"
-	"github.com/topogen/topogen/runtime/pool"
 	"github.com/topogen/topogen/runtime/transport"
 	"github.com/topogen/topogen/runtime/transport/grpc"
 )
@@ -37,33 +30,18 @@ type linked struct {
 
 func (l linked) SetPeer(name, _ string) { l.Transport.SetPeer(name, l.links[name]) }
 
-// runNode runs the node that the environment describes, and writes its figures to a file.
+// runNode runs the node that the environment describes.
 func runNode() error {
 	links := os.Getenv(variableLinks)
-	opts := []pool.Option{pool.DrainTimeout(time.Minute), pool.Workers(2)}
-	if links != direct {
-		t, err := listen(links)
-		if err != nil {
-			return err
-		}
-		defer t.Close()
-		opts = append(opts, piper.NodeTransport(t))
+	if links == direct {
+		return clusterprocesses.RunNode()
 	}
-	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
-	defer stop()
-	top, err := clusterprocesses.New(clusterprocesses.Processors{}, opts...)
+	t, err := listen(links)
 	if err != nil {
 		return err
 	}
-	result := top.Run(ctx)
-	b, err := json.Marshal(top.Snapshot().Edges)
-	if err != nil {
-		return err
-	}
-	if err := os.WriteFile(filepath.Join(os.Getenv(clusterprocesses.VariableDir), "figures-"+os.Getenv(clusterprocesses.VariableStart)), b, 0o600); err != nil {
-		return err
-	}
-	return result
+	defer t.Close()
+	return clusterprocesses.RunNode(piper.NodeTransport(t))
 }
 
 // listen opens a transport whose connections go through links.

@@ -15,7 +15,7 @@ import (
 // messages are handled, and finishes after an operator has removed it.
 func TestClusterProcessesOneIsRemoved(t *testing.T) {
 	t.Parallel()
-	c := prepare(t)
+	c := prepare(t, fleetNodes)
 	const one = fleetNodes - 1
 	var first []string
 	for i, address := range c.addresses[:one] {

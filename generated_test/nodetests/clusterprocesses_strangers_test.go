@@ -12,7 +12,7 @@ import (
 // of the node gets the messages that wait for it.
 func TestClusterProcessesStrangers(t *testing.T) {
 	t.Parallel()
-	c := prepare(t)
+	c := prepare(t, fleetNodes)
 	const one = fleetNodes - 1
 	for i := range one {
 		c.launch(i)

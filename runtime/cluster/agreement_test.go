@@ -48,6 +48,7 @@ func (p *phases) Groups() int          { return len(p.groups) }
 func (p *phases) GroupOf(int) int      { return 0 }
 func (p *phases) IsClosed() bool       { return p.closed }
 func (p *phases) StopTimers()          {}
+func (p *phases) RefuseLate()          {}
 func (p *phases) Needed([]bool) []bool { return make([]bool, len(p.groups)) }
 func (p *phases) Fail(error)           {}
 func (p *phases) Leave()               {}

@@ -61,7 +61,7 @@ func (n *Node) Begin(ctx context.Context, p *border.Border) (err error) {
 		err = context.Cause(joining)
 	}
 	if joined(); errors.Is(err, piper.ErrFinished) {
-		n.farewells.await(ctx)
+		n.farewells.await(ctx, last.alone)
 		n.forgetProcess(last.killed)
 		return err
 	} else if err != nil {
@@ -192,6 +192,11 @@ func (n *Node) join(ctx context.Context, last *lastRun) (err error) {
 // enter enters this process in the address table.
 func (n *Node) enter(ctx context.Context) error {
 	s := &n.settings
+	if losesChanges(n.table) {
+		if err := n.names.awaitSeen(ctx); err != nil {
+			return err
+		}
+	}
 	if _, first := s.Nodes[s.node]; first {
 		var nodes []table.Node
 		for _, name := range slices.Sorted(maps.Keys(s.Nodes)) {
@@ -414,12 +419,8 @@ func (n *Node) watch(where *lookup) {
 }
 
 func (n *Node) membersChanged(where *lookup) {
-	for _, m := range where.nodes() {
-		if m.Name != n.settings.node && m.Address != "" {
-			n.transport.SetPeer(m.Name, m.Address)
-		}
-	}
-	n.names.tableChanged(where.replica.Nodes()) // after SetPeer, so that no link is at the address of a former process
+	n.links.follow(where.nodes(), n.settings.node)
+	n.names.tableChanged(where.replica.Nodes()) // after follow, so that no link is at the address of a former process
 	n.post(func(h *happened) { h.members = true })
 	n.gone.look()
 }

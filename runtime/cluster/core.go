@@ -101,6 +101,7 @@ type pool interface {
 	Needed(busy []bool) []bool
 	IsClosed() bool
 	StopTimers()
+	RefuseLate()
 	Fail(err error)
 	Leave()
 }

@@ -112,7 +112,9 @@ func (n *Node) End(result error) {
 		flushed := make(chan struct{})
 		n.post(func(h *happened) { h.ended, h.result, h.flushed = true, result, flushed })
 		finished := hasFinished(n.core.pool)
-		n.knowsEnd.Store(finished)
+		if n.knowsEnd.Store(finished); finished && n.entered {
+			n.noteEnd()
+		}
 		wait := n.settings.farewell(result == nil || finished)
 		if n.client != nil {
 			wait = farewellShort // the nodes need nothing from a client that has ended

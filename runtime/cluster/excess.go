@@ -50,6 +50,9 @@ func (in *inPair) take(m []byte) error {
 	in.put += n
 	in.peer.core.quietAt = in.peer.core.now
 	in.arrivals.Put(data, skip, in.process)
+	if in.peer.core.finished {
+		in.peer.core.pool.RefuseLate()
+	}
 	return nil
 }
 

@@ -58,12 +58,15 @@ func (w *farewells) send(to string, kind byte) {
 }
 
 // await keeps the address table open until all other nodes know the end or have
-// ended, or for retry.timeout. Nodes that have ended before this process began do not answer.
-func (w *farewells) await(ctx context.Context) {
+// ended, or for retry.timeout. Nodes that have ended before this process began do not answer. If this process is
+// alone, none can answer.
+func (w *farewells) await(ctx context.Context, alone bool) {
 	n := w.node
 	n.log.Info("topogen: the topology has finished, and the process of this node was killed before it had ended. It does not run again; start the node once more for another run",
 		slog.String("node", n.settings.node))
-	n.knowsEnd.Store(true)
+	if n.knowsEnd.Store(true); alone {
+		return
+	}
 	n.transport.Handle(w.group(), w.receive)
 	timeout, again := time.After(n.settings.farewell(true)), time.NewTicker(farewellEvery)
 	defer again.Stop()
@@ -92,7 +95,7 @@ func (w *farewells) missing() (names []string) {
 	defer w.mu.Unlock()
 	for _, t := range n.table.Replica().Nodes() {
 		if t.State < table.Left && t.Name != n.settings.node && !w.known[t.Name] && !n.hasEnded(t.Name) {
-			n.transport.SetPeer(t.Name, t.Address)
+			n.links.reach(t)
 			names = append(names, t.Name)
 		}
 	}

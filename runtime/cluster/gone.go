@@ -156,7 +156,8 @@ func (g *gone) sweep(now time.Time) {
 // removes them.
 type links struct {
 	transport.Transport
-	gone *gone
+	gone     *gone
+	followed map[string]linkedProcess // see follow; by node
 
 	mu    sync.Mutex
 	peers map[string]time.Time // when the address was set last

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/topogen/topogen/runtime/cluster/table"
 	"github.com/topogen/topogen/runtime/member"
@@ -299,6 +300,37 @@ func (n *names) mayEnter(ctx context.Context, former *table.Node) error {
 		accepted, _, held := n.count()
 		return held == nil && (alone || accepted > 0)
 	})
+}
+
+// seePause is how often awaitSeen looks.
+const seePause = 20 * time.Millisecond
+
+// awaitSeen waits until failure detection sees the nodes that have accepted this process. Where a node that is alone changes
+// its table, a process that starts with an empty folder would otherwise found a second table, and its entry would be lost
+// when the two are merged.
+func (n *names) awaitSeen(ctx context.Context) error {
+	if n.recheck == nil {
+		return nil
+	}
+	look := time.NewTicker(seePause)
+	defer look.Stop()
+	for {
+		alive := n.node.alive()
+		n.mu.Lock()
+		waits := false
+		for name, err := range n.tried {
+			waits = waits || err == nil && !slices.Contains(alive, name)
+		}
+		n.mu.Unlock()
+		if !waits {
+			return nil
+		}
+		select {
+		case <-look.C:
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
 }
 
 // waiting says why this process may not join; "" if it may.

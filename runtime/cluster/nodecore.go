@@ -108,6 +108,7 @@ func (c *nodeCore) end(result error) {
 	}
 	if c.finished = !c.left && c.failed == nil && hasFinished(c.pool); c.finished {
 		c.sendAll(laneControl, []byte{controlFinished})
+		c.pool.RefuseLate()
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/topogen/topogen/runtime/cluster/table"
 	"github.com/topogen/topogen/runtime/piper"
@@ -20,17 +21,25 @@ import (
 // was killed.
 const processFile = "process"
 
+// knewEnd is the second line of the file of a process that knows that the topology has finished.
+const knewEnd = "finished\n"
+
 // lastRun is what a process knows about the one before it.
 type lastRun struct {
 	node   string
 	killed table.Boot // the process before was killed; 0: it has ended, or there was none
+	knew   bool       // the process before knew that the topology has finished
 	groups []bool     // by group: it finishes
+
+	patience time.Duration // if knew: how long the address table is awaited
+	alone    bool          // orFinished has not reached the address table
 }
 
 // newLastRun reads the file of the process before. A damaged file counts as none: the process
 // then waits for the others, which a killed process need not.
 func (n *Node) newLastRun(p *border.Border) *lastRun {
-	l := &lastRun{node: n.settings.node, killed: n.notedProcess()}
+	l := &lastRun{node: n.settings.node, patience: n.settings.Retry.Timeout}
+	l.killed, l.knew = n.notedProcess()
 	for i := range p.Groups() {
 		l.groups = append(l.groups, !p.Group(i).Empty)
 	}
@@ -63,36 +72,58 @@ func (l *lastRun) finished(r *table.Replica) bool {
 }
 
 // orFinished calls join with a context that ends when the replica says that the topology has
-// finished. The replica may know it from its disk, and then no other node need run.
+// finished. The replica may know it from its disk, and then no other node need run. But a log of raft does not
+// say what was committed, and without a majority nobody can. So the file of the process says whether it knew the end.
+// Then the context also ends after some time: the other nodes have ended.
 func (l *lastRun) orFinished(ctx context.Context, r *table.Replica, join func(context.Context) error) error {
 	if l.killed == 0 {
 		return join(ctx)
 	}
-	ctx, cancel := context.WithCancel(ctx)
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
 	watching := make(chan struct{})
+	if l.knew {
+		defer time.AfterFunc(l.patience, func() { cancel(piper.ErrFinished) }).Stop()
+	}
 	go func() {
 		defer close(watching)
 		if r.WaitFor(ctx, l.finished) == nil {
-			cancel()
+			cancel(nil)
 		}
 	}()
 	err := join(ctx)
-	cancel()
+	l.alone = err != nil && context.Cause(ctx) == piper.ErrFinished
+	cancel(nil)
 	<-watching
-	if l.finished(r) {
+	if l.alone || l.finished(r) {
 		return piper.ErrFinished
 	}
 	return err
 }
 
-// notedProcess reads the file of a process; 0 if there is none.
-func (n *Node) notedProcess() table.Boot {
+// notedProcess reads the file of a process; 0 if there is none. knew says that the process knew that the topology
+// has finished.
+func (n *Node) notedProcess() (boot table.Boot, knew bool) {
 	b, err := os.ReadFile(filepath.Join(n.settings.Dir, processFile))
 	if err != nil {
-		return 0
+		return 0, false
 	}
-	boot, _ := strconv.ParseUint(strings.TrimSpace(string(b)), 16, 64)
-	return table.Boot(boot)
+	line, rest, _ := strings.Cut(string(b), "\n")
+	number, _ := strconv.ParseUint(strings.TrimSpace(line), 16, 64)
+	return table.Boot(number), rest == knewEnd
+}
+
+// noteEnd notes that this process knows that the topology has finished. If that fails, the next process waits for the
+// address table, as after a crash before the end.
+func (n *Node) noteEnd() {
+	f, err := os.OpenFile(filepath.Join(n.settings.Dir, processFile), os.O_WRONLY|os.O_APPEND, 0)
+	if err == nil {
+		_, err = f.WriteString(knewEnd)
+		err = errors.Join(err, f.Close())
+	}
+	if err != nil {
+		n.log.Warn("topogen: the file of this process cannot be written", slog.Any("error", err))
+	}
 }
 
 // noteProcess writes the file of this process.
@@ -117,7 +148,7 @@ func (n *Node) writeFile(name, line string) error {
 
 // forgetProcess removes the file of a process, unless it is that of a newer process.
 func (n *Node) forgetProcess(boot table.Boot) {
-	if n.notedProcess() != boot {
+	if noted, _ := n.notedProcess(); noted != boot {
 		return
 	}
 	if err := os.Remove(filepath.Join(n.settings.Dir, processFile)); err != nil {

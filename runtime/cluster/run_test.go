@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"os"
@@ -145,4 +146,33 @@ func TestRunsOnHosts(t *testing.T) {
 		return Open(c, s)
 	}
 	r.check()
+}
+
+// TestKilledAfterTheEnd: a process that was killed after it knew the end ends when it starts again, although no other
+// node runs. It has no majority to read the address table.
+func TestKilledAfterTheEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := &Node{boot: 0x1234, log: slog.New(slog.DiscardHandler)}
+		n.settings.Dir = t.TempDir()
+		noLeader := func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }
+		for _, knew := range []bool{false, true} {
+			if err := n.noteProcess(); err != nil {
+				t.Fatal(err)
+			}
+			if knew {
+				n.noteEnd()
+			}
+			last := &lastRun{node: "n1", patience: 30 * time.Second}
+			if last.killed, last.knew = n.notedProcess(); last.killed != n.boot || last.knew != knew {
+				t.Fatalf("the file says %v, %v, want %v, %v", last.killed, last.knew, n.boot, knew)
+			}
+			began := time.Now()
+			ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
+			err := last.orFinished(ctx, table.NewReplica(), noLeader)
+			cancel()
+			if took := time.Since(began); errors.Is(err, piper.ErrFinished) != knew || knew && took != last.patience {
+				t.Errorf("knew %v: got %v after %v", knew, err, took)
+			}
+		}
+	})
 }

@@ -185,6 +185,19 @@ func TestKilledNodesEnd(t *testing.T) {
 	t.Logf("%d seeds from %d on: %v", end-first, first, counts)
 }
 
+// TestMessagesAfterTheEnd starts n1 again while the others end. Its source sends to instances that have finished,
+// on nodes whose workers have ended. These nodes drop and confirm the messages, so n1 ends too.
+func TestMessagesAfterTheEnd(t *testing.T) {
+	s := simulateRestarts(77936849967555) // found by TestKilledNodesEnd
+	s.run()
+	if f := s.failure(); f != "" {
+		t.Fatal(f)
+	}
+	if s.counts["kills"] != 2 {
+		t.Error("the seed starts other processes again, so this test checks nothing. Find another seed")
+	}
+}
+
 // TestTopologyRunsAgain runs topologies twice with the same address table. The second run handles
 // and finishes everything, like the first one.
 func TestTopologyRunsAgain(t *testing.T) {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -286,22 +287,27 @@ func (g *guest) decode(in *arrived) (whole bool) {
 		if !g.unit.MaySend() {
 			return false
 		}
-		edge, m, rest, err := cutMessage(in.data, in.edge)
-		if err == nil {
-			in.edge, in.data = edge, rest
-			if in.skip > 0 {
-				in.skip--
-				continue
-			}
-			err = g.arrive(in, edge, m)
-		} else {
-			in.data = nil // only a node with a fault sends such a chunk
-		}
-		if err != nil {
-			g.refuse(in.a, edge, err)
-		}
+		g.decodeOne(in)
 	}
 	return true
+}
+
+// decodeOne puts the first message of a chunk into its queue.
+func (g *guest) decodeOne(in *arrived) {
+	edge, m, rest, err := cutMessage(in.data, in.edge)
+	if err == nil {
+		in.edge, in.data = edge, rest
+		if in.skip > 0 {
+			in.skip--
+			return
+		}
+		err = g.arrive(in, edge, m)
+	} else {
+		in.data = nil // only a node with a fault sends such a chunk
+	}
+	if err != nil {
+		g.refuse(in.a, edge, err)
+	}
 }
 
 // cutMessage cuts the first message from a chunk.
@@ -383,6 +389,30 @@ func (g *guest) arrive(in *arrived, edge int, m []byte) error {
 	}
 	a.entered++
 	return nil
+}
+
+// RefuseLate drops and counts the messages of other nodes that arrive after all groups have
+// finished. No worker takes them any more, so their sending nodes would wait for their confirmation. Nodes
+// calls it in End, and after each Put from then on.
+func (b *Border) RefuseLate() {
+	b.guestsMu.Lock()
+	guests := slices.Collect(maps.Values(b.guests))
+	b.guestsMu.Unlock()
+	for _, g := range guests {
+		if g.waiting.Load() == 0 {
+			continue
+		}
+		g.mu.Lock()
+		late := append(g.pending[g.firstPending:], g.inbox...)
+		g.pending, g.firstPending, g.inbox = nil, 0, nil
+		g.mu.Unlock()
+		for i := range late {
+			for len(late[i].data) > 0 {
+				g.decodeOne(&late[i])
+			}
+		}
+		g.waiting.Add(-int32(len(late)))
+	}
 }
 
 // isLate reports whether Finish of the receiving instances was called, so that no handler may

@@ -68,14 +68,16 @@ type flight struct {
 	acks map[string]bool
 }
 
-// tick sets the nodes that are alive, and repeats messages that may be lost.
-func (c *core) tick(now int64, alive []string) {
-	c.alive = slices.Clone(alive)
-	if !slices.Contains(c.alive, c.self) {
-		c.alive = append(c.alive, c.self)
-	}
+// see sets the nodes that are alive.
+func (c *core) see(alive []string) {
+	c.alive = append(slices.Clone(alive), c.self)
 	slices.Sort(c.alive)
 	c.alive = slices.Compact(c.alive)
+}
+
+// tick sets the nodes that are alive, and repeats messages that may be lost.
+func (c *core) tick(now int64, alive []string) {
+	c.see(alive)
 	switch {
 	case c.alive[0] != c.self:
 		c.stepDown()
@@ -335,7 +337,9 @@ func (c *core) propose(now int64, p proposal) {
 	case busy: // a repetition
 	case !c.leads && known: // it was in flight when this node lost its role
 		c.answer(p, result{number: p.number, status: statusLost})
-	case !c.leads || len(c.queue) >= queueMax:
+	case !c.leads || len(c.queue) >= queueMax, slices.ContainsFunc(c.others(), func(name string) bool { return !c.synced[name] }):
+		// A node that was alone may be the sequencer of a table of its own. When it sees others, it must merge its state with
+		// theirs first, and changes in between would be lost.
 		c.answer(p, result{number: p.number, status: statusRetry})
 	default:
 		c.queue = append(c.queue, p)

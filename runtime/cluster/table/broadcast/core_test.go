@@ -263,3 +263,18 @@ func TestRepeatedAfterLostRole(t *testing.T) {
 		c.propose(1, p)
 	}
 }
+
+// TestSequencerThatWasAlone: a node that was alone and has a table of its own takes no change when it sees another node,
+// before it has merged both tables: the change would be lost.
+func TestSequencerThatWasAlone(t *testing.T) {
+	c := newCore("n1", table.NewReplica(), &memoryLog{}, contents{})
+	c.tick(1, nil)
+	if !c.leads {
+		t.Fatal("the node is alone and does not lead")
+	}
+	c.see([]string{"n1", "n2"})
+	c.propose(2, proposal{from: "n1", number: 7})
+	if len(c.results) != 1 || c.results[0].status != statusRetry {
+		t.Errorf("got %+v, want a result that asks to repeat the proposal", c.results)
+	}
+}

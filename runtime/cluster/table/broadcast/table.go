@@ -277,8 +277,13 @@ func (t *Table) ask(to string, kind byte, number uint64, data []byte) {
 		t.config.Transport.Send(to, transport.Message{Group: t.group, Payload: m.encode()})
 		return
 	}
+	alive := t.config.Alive()
+	propose := func(now int64) {
+		t.core.see(alive)
+		t.core.propose(now, proposal{to, number, data, kind == kindRead})
+	}
 	select {
-	case t.inputs <- func(now int64) { t.core.propose(now, proposal{to, number, data, kind == kindRead}) }:
+	case t.inputs <- propose:
 	default: // asked again after a few ticks
 	}
 }
