@@ -92,7 +92,7 @@ func (b *bootstrap) peersToAsk() []string {
 	if b.tick < b.nextAsk {
 		return nil
 	}
-	b.nextAsk = b.tick + max(1, b.election/4)
+	b.nextAsk = b.tick + max(1, b.answerMax()/4)
 	maps.DeleteFunc(b.others, func(_ string, a *peerAnswer) bool { return b.tick-a.askedAt > 10*b.election }) // the node has stopped sending
 	for _, a := range b.peers {
 		a.askedAt = b.tick
@@ -128,7 +128,15 @@ func (b *bootstrap) peer(name string) *peerAnswer {
 }
 
 // recent reports whether the last answer of a peer is recent enough.
-func (b *bootstrap) recent(a *peerAnswer) bool { return b.tick-a.heardAt <= b.election }
+func (b *bootstrap) recent(a *peerAnswer) bool { return b.tick-a.heardAt <= b.answerMax() }
+
+// answerMax is how many ticks an answer counts. It grows with the number of peers, because all of them
+// ask all others and each answer lists all of them: 64 nodes on a few processors
+// would do nothing else.
+func (b *bootstrap) answerMax() int64 { return b.election * int64(1+len(b.peers)/askedAtOnce) }
+
+// askedAtOnce is how many peers a node asks in a quarter of an election timeout.
+const askedAtOnce = 16
 
 // decide returns the next step.
 func (b *bootstrap) decide() decision {

@@ -15,6 +15,7 @@ const (
 	helloBytesMax       = 4 << 10                       // four names, an address and some numbers
 	headerBytesMax      = 4*helloBytesMax + 512         // gRPC's own headers, and a hello in base64 with room for a status
 	streamsMax          = 64                            // of one connection: a peer needs two, operators some more
+	dialingMax          = 8                             // attempts to connect to peers at the same time, see turns
 	peerStreamsMax      = 4                             // of one peer: the current one, and its successor
 	connectionsMax      = 1024                          // of nodes, operators, clients and strangers, see connections
 	strangersKept       = connectionsMax / 4            // of connectionsMax: a node needs one for its handshake

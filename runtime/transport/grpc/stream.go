@@ -43,13 +43,28 @@ type stream struct {
 	sendTimer  *time.Timer // ends the stream if a frame is not sent in time
 }
 
-// dial connects to the peer and exchanges hellos.
-func (l *link) dial(ctx context.Context) (*stream, error) {
+// dial connects to the peer and exchanges hellos, when its turn has come.
+func (l *link) dial(ctx context.Context) (s *stream, err error) {
+	dialing := &l.transport.dialing
+	if err := dialing.take(ctx); err != nil {
+		return nil, err
+	}
+	s, result, err := l.connect(ctx)
+	dialing.give(result)
+	return s, err
+}
+
+func (l *link) connect(ctx context.Context) (*stream, outcome, error) {
 	t := l.transport
+	reached, dialer := new(atomic.Bool), t.config.dialer()
 	s := &stream{ended: make(chan struct{})}
 	connection, err := gogrpc.NewClient("passthrough:///"+l.address,
 		gogrpc.WithTransportCredentials(s.credentials(t.certificates, l.peer.name)),
-		gogrpc.WithContextDialer(t.config.dialer().dial),
+		gogrpc.WithContextDialer(func(ctx context.Context, address string) (net.Conn, error) {
+			conn, err := dialer.dial(ctx, address)
+			reached.Store(err == nil)
+			return conn, err
+		}),
 		gogrpc.WithNoProxy(),
 		gogrpc.WithDisableServiceConfig(),
 		gogrpc.WithDisableRetry(), // so gRPC does not buffer messages for retries
@@ -60,21 +75,27 @@ func (l *link) dial(ctx context.Context) (*stream, error) {
 		gogrpc.WithKeepaliveParams(keepalive.ClientParameters{Time: clientPing, Timeout: pingTimeout}),
 	)
 	if err != nil {
-		return nil, err
+		return nil, attemptFailed, err
 	}
 	s.connection = connection
 	ctx, s.cancel = context.WithCancel(ctx)
 	limit := time.AfterFunc(handshakeTimeout, s.cancel)
 	err = s.handshake(ctx, l)
-	if !limit.Stop() && err != nil {
-		err = fmt.Errorf("no answer within %v: %w", handshakeTimeout, err)
-	}
+	result := attemptSucceeded
 	if err != nil {
+		result = attemptFailed
+		if !limit.Stop() {
+			err = fmt.Errorf("no answer within %v: %w", handshakeTimeout, err)
+			if reached.Load() {
+				result = attemptTimedOut
+			}
+		}
 		s.cancel()
 		connection.Close()
-		return nil, err
+		return nil, result, err
 	}
-	return s, nil
+	limit.Stop()
+	return s, result, nil
 }
 
 // handshake opens the stream, and checks who answers. It sends this node's hello before

@@ -36,6 +36,7 @@ type Transport struct {
 	handlers     transport.Handlers
 	unattributed transport.Counters // events that belong to no known peer
 	assembling   budget
+	dialing      turns // attempts to connect
 
 	ctx     context.Context // ends with Close
 	cancel  context.CancelFunc
@@ -72,7 +73,7 @@ func listen(c Config) (*Transport, error) {
 	if err := c.complete(); err != nil {
 		return nil, err
 	}
-	t := &Transport{config: c, peers: make(map[string]*peer)}
+	t := &Transport{config: c, peers: make(map[string]*peer), dialing: turns{most: dialingMax}}
 	t.limitLogs()
 	t.assembling.give(c.ReassemblyBytesMax)
 	if c.TLS != nil {
