@@ -22,6 +22,8 @@ func (n *toldEarly) Begin(_ context.Context, p *border.Border) error {
 
 func (n *toldEarly) End(error) {}
 
+func (n *toldEarly) FencingToken(int, int) uint64 { return 0 }
+
 // TestFailureBeforeInit tells a node of a failure before its instances are initialized. Their
 // contexts have ended then, so no Init can wait for ever.
 func TestFailureBeforeInit(t *testing.T) {
