@@ -296,7 +296,7 @@ func TestHolders(t *testing.T) {
 	if holder(other, locked) == first {
 		t.Error("the processes of two folders are one holder")
 	}
-	if holder(folder, memory) == holder(folder, memory) {
+	if a, b := holder(folder, memory), holder(folder, memory); a == b {
 		t.Error("two processes are one holder although no engine locks their folder")
 	}
 }
