@@ -46,8 +46,8 @@ func (p *clientPeer) control(m []byte) error {
 		return fmt.Errorf("%w: control message %d of a client", errMalformed, m[0])
 	}
 	p.left = true
-	r := reader{b: m[1:]}
-	return r.end()
+	r := newReader(m[1:])
+	return r.End()
 }
 
 // answered implements remote. A client that listens asks for an acknowledgement with an empty confirmation.

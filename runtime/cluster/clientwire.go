@@ -1,10 +1,10 @@
 package cluster
 
 import (
-	"encoding/binary"
 	"fmt"
 
 	"github.com/topogen/topogen/runtime/cluster/session"
+	"github.com/topogen/topogen/runtime/internal/fields"
 )
 
 // The service for clients has the stream Connect, which carries the frames of sessions in
@@ -68,19 +68,18 @@ func (p *passedOn) append(b []byte) []byte {
 	}
 	b = append(b, direction)
 	for _, text := range [...]string{p.client, p.owner} {
-		b = binary.AppendUvarint(b, uint64(len(text)))
-		b = append(b, text...)
+		b = fields.AppendText(b, text)
 	}
 	return append(b, p.frame...)
 }
 
 func (p *passedOn) read(b []byte) error {
-	r := reader{b: b}
-	direction := r.uint()
+	r := newReader(b)
+	direction := r.Uint()
 	p.toClient = direction == 1
-	p.client, p.owner = string(r.bytes()), string(r.bytes())
-	p.frame = r.b
-	if r.err != nil || direction > 1 || !isClient(p.client) || len(p.client) > len(clientPrefix)+clientNameMax {
+	p.client, p.owner = string(r.Take(r.Uint())), string(r.Take(r.Uint()))
+	p.frame = r.B
+	if r.Err != nil || direction > 1 || !isClient(p.client) || len(p.client) > len(clientPrefix)+clientNameMax {
 		return fmt.Errorf("%w: a frame of a client that was passed on", errMalformed)
 	}
 	return nil

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 
+	"github.com/topogen/topogen/runtime/internal/fields"
 	"github.com/topogen/topogen/runtime/piper"
 	"github.com/topogen/topogen/runtime/piper/border"
 	"github.com/topogen/topogen/runtime/topo"
@@ -39,7 +40,7 @@ const (
 
 // control handles a control message.
 func (p *nodePeer) control(m []byte) error {
-	kind, r := m[0], &reader{b: m[1:]}
+	kind, r := m[0], newReader(m[1:])
 	switch kind {
 	case controlConfirm:
 		return p.confirmed(r)
@@ -49,18 +50,18 @@ func (p *nodePeer) control(m []byte) error {
 		return p.drains(r)
 	case controlFinished:
 		p.finished = true
-		return r.end()
+		return r.End()
 	case controlLeft:
 		p.left = true
 		p.releasePlaces()
-		return r.end()
+		return r.End()
 	}
 	return fmt.Errorf("%w: control message %d", errMalformed, kind)
 }
 
 // answered handles a message in the lane of replies.
 func (p *nodePeer) answered(m []byte) error {
-	kind, r := m[0], &reader{b: m[1:]}
+	kind, r := m[0], newReader(m[1:])
 	switch kind {
 	case controlConfirm:
 		return p.confirmed(r)
@@ -75,11 +76,11 @@ func (p *nodePeer) answered(m []byte) error {
 }
 
 // confirmed handles confirmations.
-func (p *nodePeer) confirmed(r *reader) error {
-	for len(r.b) > 0 {
-		lane, n := r.uint(), r.uint()
-		if r.err != nil {
-			return r.err
+func (p *nodePeer) confirmed(r *fields.Reader) error {
+	for len(r.B) > 0 {
+		lane, n := r.Uint(), r.Uint()
+		if r.Err != nil {
+			return r.Err
 		}
 		if lane < firstLane || lane-firstLane >= uint64(len(p.out)) {
 			return fmt.Errorf("%w: confirmation of the unknown pair %d", errMalformed, lane)
@@ -92,9 +93,9 @@ func (p *nodePeer) confirmed(r *reader) error {
 }
 
 // mustSendAgain handles the request of askAgain.
-func (p *nodePeer) mustSendAgain(r *reader) error {
-	lane, taken := r.uint(), r.uint()
-	if err := r.end(); err != nil || lane < firstLane || lane-firstLane >= uint64(len(p.out)) {
+func (p *nodePeer) mustSendAgain(r *fields.Reader) error {
+	lane, taken := r.Uint(), r.Uint()
+	if err := r.End(); err != nil || lane < firstLane || lane-firstLane >= uint64(len(p.out)) {
 		return fmt.Errorf("%w: the other node has ignored messages of the unknown pair %d", errMalformed, lane)
 	}
 	return p.out[lane-firstLane].sendAgain(taken)
@@ -119,25 +120,25 @@ func appendReply(b []byte, lane, call uint64, reply []byte, failure error) []byt
 	return append(append(b, 0), reply...)
 }
 
-// reply reads a reply, and the lane of its pair.
-func (r *reader) reply() (lane uint64, m reply) {
-	lane, m.call.Number = r.uint(), r.uint()
-	switch r.uint() {
+// readReply reads a reply, and the lane of its pair.
+func readReply(r *fields.Reader) (lane uint64, m reply) {
+	lane, m.call.Number = r.Uint(), r.Uint()
+	switch kind := r.Uint(); kind {
 	case 0:
-		m.data = r.b
+		m.data = r.B
 	case 1:
-		m.err = errors.New(string(r.b))
+		m.err = errors.New(string(r.B))
 	case 2:
 		m.err = topo.ErrFull
 	default:
-		r.fail()
+		r.Fail("a reply of kind %d", kind)
 	}
 	return lane, m
 }
 
-func (p *nodePeer) replied(r *reader) error {
-	lane, m := r.reply()
-	if r.err != nil || lane < firstLane || lane-firstLane >= uint64(len(p.out)) {
+func (p *nodePeer) replied(r *fields.Reader) error {
+	lane, m := readReply(r)
+	if r.Err != nil || lane < firstLane || lane-firstLane >= uint64(len(p.out)) {
 		return fmt.Errorf("%w: reply", errMalformed)
 	}
 	p.out[lane-firstLane].outlet.Reply(p.name, m.call.Number, m.data, m.err)
@@ -174,14 +175,14 @@ func (m *groupMessage) append(b []byte) []byte {
 	return binary.AppendUvarint(append(b, quiet), uint64(m.turns))
 }
 
-func (m *groupMessage) read(kind byte, r *reader) error {
-	m.kind, m.group = kind, r.index()
-	phase := r.uint()
-	m.round = r.uint()
-	quiet, turns := r.uint(), r.uint()
+func (m *groupMessage) read(kind byte, r *fields.Reader) error {
+	m.kind, m.group = kind, r.Number(indexMax)
+	phase := r.Uint()
+	m.round = r.Uint()
+	quiet, turns := r.Uint(), r.Uint()
 	if phase > uint64(piper.GroupFinished) || quiet > 1 || turns > math.MaxUint32 {
-		r.fail()
+		r.Fail("phase %d, quiet %d, %d turns", phase, quiet, turns)
 	}
 	m.phase, m.quiet, m.turns = uint8(phase), quiet == 1, uint32(turns)
-	return r.end()
+	return r.End()
 }

@@ -25,10 +25,10 @@ func TestReplies(t *testing.T) {
 		{name: "a full queue", err: topo.ErrFull, want: topo.ErrFull.Error()},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			r := reader{b: appendReply(nil, 20, 7, []byte(c.reply), c.err)[1:]}
-			lane, m := r.reply()
-			if r.err != nil || lane != 20 || m.call.Number != 7 || string(m.data) != c.reply {
-				t.Errorf("lane %d, call %d, reply %q, %v", lane, m.call, m.data, r.err)
+			r := newReader(appendReply(nil, 20, 7, []byte(c.reply), c.err)[1:])
+			lane, m := readReply(r)
+			if r.Err != nil || lane != 20 || m.call.Number != 7 || string(m.data) != c.reply {
+				t.Errorf("lane %d, call %d, reply %q, %v", lane, m.call, m.data, r.Err)
 			}
 			if (m.err == nil) != (c.err == nil) || m.err != nil && m.err.Error() != c.want {
 				t.Errorf("got an error of %d bytes: %.20v", len(m.err.Error()), m.err)

@@ -136,7 +136,7 @@ func (c *nodeCore) control(p *nodePeer, message []byte) error {
 		return nil
 	}
 	var m groupMessage
-	if err := m.read(message[0], &reader{b: message[1:]}); err != nil {
+	if err := m.read(message[0], newReader(message[1:])); err != nil {
 		return err
 	}
 	return c.groups.receive(p.name, m)

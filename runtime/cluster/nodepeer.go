@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/topogen/topogen/runtime/cluster/session"
+	"github.com/topogen/topogen/runtime/internal/fields"
 	"github.com/topogen/topogen/runtime/piper/border"
 )
 
@@ -220,11 +221,11 @@ func (p *nodePeer) expire(now time.Duration) {
 }
 
 // drains handles the control message of a node that drains.
-func (p *nodePeer) drains(r *reader) error {
+func (p *nodePeer) drains(r *fields.Reader) error {
 	refused := make([]bool, p.core.pool.Groups())
-	for len(r.b) > 0 {
-		group := r.index()
-		if r.err != nil || group >= len(refused) {
+	for len(r.B) > 0 {
+		group := r.Number(indexMax)
+		if r.Err != nil || group >= len(refused) {
 			return fmt.Errorf("%w: a draining node refuses messages for group %d", errMalformed, group)
 		}
 		refused[group] = true

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/topogen/topogen/runtime/cluster/session"
+	"github.com/topogen/topogen/runtime/internal/fields"
 	"github.com/topogen/topogen/runtime/piper/border"
 )
 
@@ -106,12 +107,12 @@ func appendOpen(b []byte, p border.Pair) []byte {
 }
 
 // indexMax bounds the indices and numbers in messages, so that they fit an int anywhere.
-const indexMax = 1 << 31
+const indexMax = 1<<31 - 1
 
 func readOpen(b []byte) (p border.Pair, err error) {
-	r := reader{b: b}
-	p.From, p.FromInstance, p.To, p.ToInstance = r.index(), r.index(), r.index(), r.index()-1
-	return p, r.end()
+	r := newReader(b)
+	p.From, p.FromInstance, p.To, p.ToInstance = r.Number(indexMax), r.Number(indexMax), r.Number(indexMax), r.Number(indexMax)-1
+	return p, r.End()
 }
 
 // chunkMessage returns the message with a chunk of which the first skip messages must be
@@ -128,63 +129,15 @@ func chunkMessage(messages, skip int, data []byte) []byte {
 }
 
 func readChunk(b []byte) (messages, skip int, data []byte, err error) {
-	r := reader{b: b}
-	messages, skip = r.index(), r.index()
-	if r.err == nil && (skip >= messages || messages > len(r.b)) { // a message has at least one byte, and some message of a chunk counts
-		r.fail()
+	r := newReader(b)
+	messages, skip = r.Number(indexMax), r.Number(indexMax)
+	if r.Err == nil && (skip >= messages || messages > len(r.B)) { // a message has at least one byte, and some message of a chunk counts
+		r.Fail("%d messages of %d in %d bytes", skip, messages, len(r.B))
 	}
-	return messages, skip, r.b, r.err
+	return messages, skip, r.B, r.Err
 }
 
-// reader reads control messages.
-type reader struct {
-	b   []byte
-	err error
-}
-
-func (r *reader) fail() {
-	if r.err == nil {
-		r.err = errMalformed
-	}
-	r.b = nil
-}
-
-func (r *reader) uint() uint64 {
-	v, n := binary.Uvarint(r.b)
-	if n <= 0 {
-		r.fail()
-		return 0
-	}
-	r.b = r.b[n:]
-	return v
-}
-
-func (r *reader) index() int {
-	v := r.uint()
-	if v > indexMax {
-		r.fail()
-		return 0
-	}
-	return int(v)
-}
-
-func (r *reader) bytes() []byte {
-	n := r.uint()
-	if n > uint64(len(r.b)) {
-		r.fail()
-		return nil
-	}
-	b := r.b[:n]
-	r.b = r.b[n:]
-	return b
-}
-
-func (r *reader) end() error {
-	if r.err == nil && len(r.b) > 0 {
-		r.fail()
-	}
-	return r.err
-}
+func newReader(b []byte) *fields.Reader { return &fields.Reader{B: b, Damaged: errMalformed} }
 
 // forward keeps a chunk and sends it if the other node can be reached.
 func (p *outPair) forward(now time.Duration, c border.Chunk) {

@@ -27,7 +27,7 @@ func FuzzPairs(f *testing.F) {
 			}
 			for _, kind := range []byte{controlStatus, controlQuery, controlAnswer} {
 				var m groupMessage
-				if m.read(kind, &reader{b: b}) == nil && m.kind != kind {
+				if m.read(kind, newReader(b)) == nil && m.kind != kind {
 					t.Errorf("the kind %d is read as %d", kind, m.kind)
 				}
 			}

@@ -35,11 +35,11 @@ func encode(b []byte, m *message, _ int) ([]byte, error) {
 }
 
 func decode(b []byte) (m message, err error) {
-	r := reader{b: b}
-	m.from, m.fromInstance, m.seq, m.hops = r.index(), r.index(), r.uint(), r.index()
-	m.node = string(r.bytes())
-	m.load = r.b
-	return m, r.err
+	r := newReader(b)
+	m.from, m.fromInstance, m.seq, m.hops = r.Number(indexMax), r.Number(indexMax), r.Uint(), r.Number(indexMax)
+	m.node = string(r.Take(r.Uint()))
+	m.load = r.B
+	return m, r.Err
 }
 
 // program is a topology that is made at run time, on all its nodes. Its instances count

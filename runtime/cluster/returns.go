@@ -6,6 +6,8 @@ import (
 	"log/slog"
 	"slices"
 	"time"
+
+	"github.com/topogen/topogen/runtime/internal/fields"
 )
 
 // A message may reach a node that does not run its instance, because the address table of
@@ -29,9 +31,9 @@ func (p *peer) giveBack(lane uint64) error {
 }
 
 // cameBack handles a pair that the other node has returned.
-func (p *nodePeer) cameBack(r *reader) error {
-	lane := r.uint()
-	if err := r.end(); err != nil || lane < firstLane || lane-firstLane >= uint64(len(p.out)) {
+func (p *nodePeer) cameBack(r *fields.Reader) error {
+	lane := r.Uint()
+	if err := r.End(); err != nil || lane < firstLane || lane-firstLane >= uint64(len(p.out)) {
 		return fmt.Errorf("%w: the unknown pair %d was returned", errMalformed, lane)
 	}
 	pair := p.out[lane-firstLane]

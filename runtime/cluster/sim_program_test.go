@@ -34,14 +34,14 @@ func encodeParcel(b []byte, m *parcel, _ int) ([]byte, error) {
 }
 
 func decodeParcel(b []byte, m *parcel) error {
-	r := reader{b: b}
+	r := newReader(b)
 	for _, v := range [...]*int{&m.node, &m.from, &m.fromInstance, &m.to} {
-		*v = r.index()
+		*v = r.Number(indexMax)
 	}
-	m.seq = r.uint()
-	m.call, m.hops, m.last = r.index(), r.index(), r.index()
-	m.load = r.b
-	return r.err
+	m.seq = r.Uint()
+	m.call, m.hops, m.last = r.Number(indexMax), r.Number(indexMax), r.Number(indexMax)
+	m.load = r.B
+	return r.Err
 }
 
 // simTop is the topology of one node.
