@@ -6,6 +6,8 @@ import (
 	"errors"
 	"io"
 	"log/slog"
+	"maps"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -341,13 +343,15 @@ func (n *Node) Close(ctx context.Context) error {
 		return errors.Join(err, ctx.Err())
 	}
 	n.mu.Lock()
-	defer n.mu.Unlock()
-	for _, b := range n.remotes {
+	remotes := slices.Collect(maps.Values(n.remotes))
+	err = errors.Join(err, n.err)
+	n.mu.Unlock() // both calls wait for calls that need the lock
+	for _, b := range remotes {
 		if c, ok := b.(io.Closer); ok {
 			err = errors.Join(err, c.Close())
 		}
 	}
-	return errors.Join(err, n.err, n.machine.Close())
+	return errors.Join(err, n.machine.Close())
 }
 
 // handOver makes another node the leader, so that the group need not wait for an election.

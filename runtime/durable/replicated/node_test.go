@@ -31,9 +31,10 @@ type group struct {
 	engine  engine.Config
 	clocks  map[string]*shiftedClock // if engine has none
 	setBack bool
-	prefer  string        // the node that leads if it can
-	wait    time.Duration // of an operation for a node that leads
-	calls   bool          // the nodes have no servers, and call each other
+	prefer  string                                  // the node that leads if it can
+	wait    time.Duration                           // of an operation for a node that leads
+	calls   bool                                    // the nodes have no servers, and call each other
+	wrap    func(protocol.Backend) protocol.Backend // of the servers; may be nil
 
 	mu    sync.Mutex
 	lost  string // the node whose server does not answer, as if its host was lost
@@ -90,7 +91,7 @@ func (g *group) start(name string) {
 	if config.Clock == nil {
 		config.Clock = g.clocks[name]
 	}
-	url, dial := name, func(url string) (protocol.Backend, error) { return remote{g, url}, nil }
+	url, dial := name, g.server
 	if g.calls {
 		url, dial = replicated.PeerScheme+name, g.peer
 	}
@@ -110,6 +111,16 @@ func (g *group) start(name string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.nodes[name], g.links[name] = n, link
+}
+
+// server is the backend for the server of a node.
+func (g *group) server(url string) (protocol.Backend, error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.wrap != nil {
+		return g.wrap(remote{g, url}), nil
+	}
+	return remote{g, url}, nil
 }
 
 func (g *group) stop(name string) {
