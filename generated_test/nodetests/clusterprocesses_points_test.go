@@ -15,13 +15,13 @@ var pointPatches = []struct{ file, old, new string }{
 		`return w.items.add(m.Source, m.N)`,
 		`points.At("before handler"); err := w.items.add(m.Source, m.N); points.At("after handler"); return err`},
 	{"runtime/cluster/confirm.go", `if !p.offer(laneConfirm, b) {`, `points.At("before confirmation"); if !p.offer(laneConfirm, b) {`},
-	{"runtime/cluster/control.go", `lane, n := r.uint(), r.uint()`, `points.At("confirmation arrives"); lane, n := r.uint(), r.uint()`},
+	{"runtime/cluster/control.go", `lane, n := r.Uint(), r.Uint()`, `points.At("confirmation arrives"); lane, n := r.Uint(), r.Uint()`},
 	{"runtime/cluster/node.go",
 		`_, err := n.table.Txn(ctx, p.guards, []table.Change{p.agree})`,
 		`points.At("before commit"); _, err := n.table.Txn(ctx, p.guards, []table.Change{p.agree}); points.At("after commit")`},
 	{"runtime/cluster/begin.go",
-		`if err := table.EnterWhen(ctx, n.table, me, n.names.mayEnter); err != nil {`,
-		`points.At("before entering"); if err := table.EnterWhen(ctx, n.table, me, n.names.mayEnter); err != nil {`},
+		`if err := table.EnterWhen(ctx, n.table, me, n.mayEnter); err != nil {`,
+		`points.At("before entering"); if err := table.EnterWhen(ctx, n.table, me, n.mayEnter); err != nil {`},
 	{"runtime/cluster/begin.go", `n.names.hasEntered(n.table.Replica())`, `points.At("after entering"); n.names.hasEntered(n.table.Replica())`},
 	{"runtime/cluster/agreement.go", `a.tell(to, groupMessage{kind: controlStatus`, `points.At("status"); a.tell(to, groupMessage{kind: controlStatus`},
 	{"runtime/cluster/agreement.go", `a.tell(node, groupMessage{kind: controlQuery`, `points.At("query"); a.tell(node, groupMessage{kind: controlQuery`},
@@ -30,9 +30,9 @@ var pointPatches = []struct{ file, old, new string }{
 	{"runtime/cluster/core.go", `c.ended, c.endedAt, c.flushed =`, `points.At("finished"); c.ended, c.endedAt, c.flushed =`},
 	{"runtime/cluster/end.go", `n.awaitLeaving()
 	}`, `n.awaitLeaving(); points.At("end") }`},
-	{"runtime/cluster/drain.go", `c.draining, c.drainAt,`, `points.At("draining"); c.draining, c.drainAt,`},
+	{"runtime/cluster/core.go", `c.draining, c.drainAt,`, `points.At("draining"); c.draining, c.drainAt,`},
 	{"runtime/cluster/drain.go", `d.refused, d.refusedAt =`, `points.At("refuse"); d.refused, d.refusedAt =`},
-	{"runtime/cluster/drain.go", `c.left = true
+	{"runtime/cluster/core.go", `c.left = true
 `, `points.At("left"); c.left = true
 `},
 	// The engine of the address table, and the fence.

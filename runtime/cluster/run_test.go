@@ -135,7 +135,7 @@ func TestRunsOnHosts(t *testing.T) {
 	}
 	r.open = func(p *program, dir string, s piper.NodeSettings) (*Node, error) {
 		c := p.config(len(r.dirs), dir, nil)
-		c.Retry.Timeout = time.Second
+		c.Retry.Timeout = 3 * time.Second // a busy computer takes a second to start the nodes
 		c.Nodes, c.Table = addresses, func(s table.Setup) (table.Table, error) {
 			return tableraft.Open(tableraft.Config{
 				Topology: s.Topology, Node: s.Node, Address: s.Address, First: s.First, Plan: s.Plan,
