@@ -120,7 +120,7 @@ func TestListingsAreRemembered(t *testing.T) {
 					t.Errorf("%s: %v", path, err)
 				}
 			}
-			if diff := cmp.Diff(want, got); diff != "" || len(got) != 6 {
+			if diff := cmp.Diff(want, got); diff != "" || len(got) != 7 {
 				t.Errorf("folders: (-listed +remembered)\n%s", diff)
 			}
 		})

@@ -361,7 +361,7 @@ type Sink struct{ *other.Sink }
 	internal := filepath.Join(dir, "topogen", "runtime", "internal")
 	if want := []string{
 		filepath.Join(dir, "other"), filepath.Join(dir, "small"),
-		filepath.Join(internal, "alive"), filepath.Join(internal, "attempt"), filepath.Join(internal, "hold"), filepath.Join(dir, "topogen", "runtime", "topo"),
+		filepath.Join(internal, "alive"), filepath.Join(internal, "attempt"), filepath.Join(internal, "fencing"), filepath.Join(internal, "hold"), filepath.Join(dir, "topogen", "runtime", "topo"),
 	}; !slices.Equal(results[1].Inputs(), want) {
 		t.Errorf("folders %v", results[1].Inputs())
 	}
