@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/topogen/topogen/runtime/cluster"
 	"github.com/topogen/topogen/runtime/pool"
 	"github.com/topogen/topogen/runtime/supervise"
 )
@@ -408,6 +409,8 @@ func (x *examination) result() {
 		x.problem("the run did not end within %v", patience)
 	case errors.Is(x.err, pool.ErrDrainTimeout) && x.run.Failure.IsHang() && x.runsDurable(x.run.Place):
 		// a durable function has no health timeout
+	case x.run.Fault == Cut && errors.Is(x.err, cluster.ErrFenced):
+		// the cut was longer than retry.timeout
 	case failures == 0 && x.err != nil && !(x.HasProcesses() && errors.Is(x.err, pool.ErrHung)): // on a busy host a process may get no CPU for its health timeout
 		x.problem("nothing has failed, and Run returns %v", x.err)
 	case gaveUp && x.err == nil:
