@@ -141,14 +141,13 @@ func leaseName(node string) string { return "node " + node }
 // begin opens the gate as long as the node has its proof.
 func (f *fence) begin(g gate) {
 	f.mu.Lock()
+	defer f.mu.Unlock()
 	f.gate = g
-	f.mu.Unlock()
 	switch f.by {
 	case leaseProof:
 		go f.keep()
-	case majorityProof:
-		if f.seen = true; f.node.detector.Fenced() {
-			f.seen = false
+	case majorityProof: // majority may be called now, and goes on after this
+		if f.seen = !f.node.detector.Fenced(); !f.seen {
 			g.CloseGate()
 		}
 	}
@@ -175,11 +174,15 @@ func (f *fence) keep() {
 			f.gate.OpenGate(time.Time{})
 			return
 		}
+		f.mu.Lock()
 		f.lose(l.Err())
+		f.mu.Unlock()
 		if !f.regain() {
 			return
 		}
+		f.mu.Lock()
 		f.found()
+		f.mu.Unlock()
 	}
 }
 
@@ -207,10 +210,8 @@ func (f *fence) regain() bool {
 	return false
 }
 
-// lose notes that the node has lost its proof.
+// lose notes that the node has lost its proof. The lock must be held.
 func (f *fence) lose(why error) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
 	f.lostAt = time.Now()
 	level := slog.LevelWarn
 	if f.node.ending.Load() { // while the nodes end together, a majority is missing in good order
@@ -223,10 +224,8 @@ func (f *fence) lose(why error) {
 	f.node.log.LogAttrs(context.Background(), level, "topogen: this node calls no handlers, because another process may take its name", attrs...)
 }
 
-// found notes that the node has its proof again.
+// found notes that the node has its proof again. The lock must be held.
 func (f *fence) found() {
-	f.mu.Lock()
-	defer f.mu.Unlock()
 	f.node.log.Info("topogen: this node calls handlers again", slog.String("node", f.node.settings.node), slog.Duration("after", time.Since(f.lostAt)))
 	f.lostAt = time.Time{}
 }
@@ -242,6 +241,9 @@ func (f *fence) isClosed() bool {
 func (f *fence) fail() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	if f.lostAt.IsZero() { // the timer was too late to be stopped
+		return
+	}
 	left := 0
 	for _, e := range f.gate.Snapshot().Edges {
 		left += e.Len
@@ -253,8 +255,8 @@ func (f *fence) fail() {
 // majority is called when failure detection sees a majority, or loses it.
 func (f *fence) majority(reached bool) {
 	f.mu.Lock()
+	defer f.mu.Unlock()
 	if f.by != majorityProof || f.gate == nil || f.node.ending.Load() || reached == (f.seen && f.lostAt.IsZero()) {
-		f.mu.Unlock()
 		return
 	}
 	first := !f.seen
@@ -262,20 +264,16 @@ func (f *fence) majority(reached bool) {
 	if f.limit != nil {
 		f.limit.Stop()
 	}
-	f.mu.Unlock()
-	switch {
-	case !reached:
+	if !reached {
 		f.gate.CloseGate()
 		f.lose(nil)
-		f.mu.Lock()
 		f.limit = time.AfterFunc(f.node.settings.Retry.Timeout, f.fail)
-		f.mu.Unlock()
-	case first:
-		f.gate.OpenGate(time.Time{})
-	default:
-		f.found()
-		f.gate.OpenGate(time.Time{})
+		return
 	}
+	if !first {
+		f.found()
+	}
+	f.gate.OpenGate(time.Time{})
 }
 
 // end releases the lease, so that the next process of the node does not wait.

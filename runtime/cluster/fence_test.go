@@ -6,8 +6,10 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"runtime"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -347,4 +349,47 @@ func TestTheFenceOfFailureDetection(t *testing.T) {
 			t.Error("a node that ends has opened its gate")
 		}
 	})
+}
+
+// detectorAtBegin finds a majority while the instances get their places.
+type detectorAtBegin struct {
+	fixedDetector
+	fence *fence
+	calls *sync.WaitGroup
+}
+
+func (d detectorAtBegin) Fenced() bool {
+	d.calls.Go(func() { d.fence.majority(true) })
+	runtime.Gosched()
+	return true
+}
+
+// TestAMajorityIsFoundAtTheStart opens the gate of a node that finds a majority while its instances get their
+// places. With the race detector it fails if begin and majority do not exclude each other.
+func TestAMajorityIsFoundAtTheStart(t *testing.T) {
+	for range 100 {
+		n := newNode(settings{node: "n1", log: slog.New(slog.DiscardHandler)})
+		f, g, calls := &n.fence, &gateCalls{}, new(sync.WaitGroup)
+		n.detector = detectorAtBegin{fence: f, calls: calls}
+		f.by = majorityProof
+		f.begin(g)
+		calls.Wait()
+		if want := []string{"close", "open"}; !slices.Equal(g.calls, want) {
+			t.Fatalf("the gate had the calls %v, want %v", g.calls, want)
+		}
+	}
+}
+
+// TestTheLimitOfALossIsLate runs the end of retry.timeout after the majority was found again.
+func TestTheLimitOfALossIsLate(t *testing.T) {
+	n := newNode(settings{Config: Config{Retry: Retry{Timeout: time.Hour}}, node: "n1", log: slog.New(slog.DiscardHandler)})
+	g := &gateCalls{failed: make(chan error, 1)}
+	f := &n.fence
+	f.by, f.gate = majorityProof, g
+	f.majority(true)
+	f.majority(false)
+	f.majority(true)
+	if f.fail(); len(g.failed) > 0 {
+		t.Errorf("a node that has its proof again ends with %v", <-g.failed)
+	}
 }
