@@ -77,10 +77,13 @@ func start(t *testing.T, env ...string) *fleet {
 // awaitStart waits until each instance has handled messages.
 func (c *fleet) awaitStart() {
 	c.t.Helper()
-	c.await("effects of all instances", func() bool {
-		found, _ := filepath.Glob(c.path("[wlsr]*-*-n*"))
-		return len(found) == files && smallest(found) > 0
-	})
+	c.await("effects of all instances", c.hasStarted)
+}
+
+// hasStarted reports whether each instance has handled messages.
+func (c *fleet) hasStarted() bool {
+	found, _ := filepath.Glob(c.path("[wlsr]*-*-n*"))
+	return len(found) == files && smallest(found) > 0
 }
 
 // launch starts a process of a node. The environment is added to the usual one.

@@ -147,8 +147,12 @@ func (r matrixRow) run(t *testing.T, seed uint64, node string, etcd func() strin
 		}
 	}
 	victim := c.nodes[one]
-	if r.point.phase > whileStarting {
-		c.awaitStart()
+	isReached := func() bool {
+		_, err := os.Stat(at.Reached())
+		return err == nil
+	}
+	if r.point.phase > whileStarting { // instances may never handle a message while a process stands at the point
+		c.await("effects of all instances, or the point", func() bool { return c.hasStarted() || isReached() })
 	}
 	switch r.point.phase {
 	case whileFinishing:
@@ -158,8 +162,7 @@ func (r matrixRow) run(t *testing.T, seed uint64, node string, etcd func() strin
 	}
 	reached := false
 	c.await(fmt.Sprintf("%s at %s", nodeName(one), at.Name), func() bool {
-		_, err := os.Stat(at.Reached())
-		reached = err == nil
+		reached = isReached()
 		return reached || victim.hasEnded()
 	})
 	t.Logf("%s, call %d: reached %v", nodeName(one), at.Call, reached)
