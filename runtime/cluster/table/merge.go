@@ -3,7 +3,7 @@ package table
 // Merge adds the content of another state, for an engine without a total order. Of two
 // places of a container, the place with the higher epoch wins. If two different places
 // have the same epoch, the place in s wins and its epoch grows, so that the other node
-// sees a change. A node without a process in s gets its process in the other state.
+// sees a change. Of two processes of a node, the one with the higher epoch wins: it has joined last.
 // Of what both know about the end, the later phases win. Otherwise the nodes, leases and the plan of s remain. The revision becomes r.
 func (s *State) Merge(o *State, r Revision) {
 	s.revision, s.epoch, s.token = r, max(s.epoch, o.epoch), max(s.token, o.token)
@@ -20,7 +20,8 @@ func (s *State) Merge(o *State, r Revision) {
 		if n == nil || n.Boot == 0 || n.Plan != l.plan.Hash || l.slots[n.Name] == 0 {
 			continue
 		}
-		if l.node(l.slots[n.Name]).Boot == 0 {
+		slot := l.slots[n.Name]
+		if n.Epoch > l.node(slot).Epoch && (n.State < Left || s.counts[slot] == 0) {
 			changed[n.Name] = n
 		}
 	}

@@ -399,6 +399,16 @@ func TestMergeKeepsProcesses(t *testing.T) {
 	if n := s.Snapshot().Nodes; len(n) != 1 || n[0].Boot != 7 {
 		t.Errorf("after a merge with a state without the process, the nodes are %+v", n)
 	}
+	next := table.Join{Node: table.Node{Name: "n1", Boot: 8, Plan: "p"}}
+	later := stateWith(t, []table.Change{define, expected}, []table.Change{joined}, []table.Change{member}, []table.Change{next})
+	s.Merge(later, table.Revision{Term: 4, Index: 70})
+	if n := s.Snapshot().Nodes; len(n) != 1 || n[0].Boot != 8 {
+		t.Errorf("after a merge with a state that has the next process, the nodes are %+v", n)
+	}
+	s.Merge(stateWith(t, []table.Change{define, expected}, []table.Change{joined}, []table.Change{member}), table.Revision{Term: 5, Index: 80})
+	if n := s.Snapshot().Nodes; len(n) != 1 || n[0].Boot != 8 {
+		t.Errorf("after a merge with a state that has the former process, the nodes are %+v", n)
+	}
 }
 
 func FuzzCommand(f *testing.F) {

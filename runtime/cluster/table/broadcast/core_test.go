@@ -278,3 +278,33 @@ func TestSequencerThatWasAlone(t *testing.T) {
 		t.Errorf("got %+v, want a result that asks to repeat the proposal", c.results)
 	}
 }
+
+// TestProcessThatWasAlone: a process starts again, and begins a term with the table in its folder before it sees the other
+// nodes. They enter it in their table before they see it. The merge keeps the entry: the process that has entered last has the name.
+func TestProcessThatWasAlone(t *testing.T) {
+	s := newSimulation(t, 1, transport.Faults{DelayMin: 1, DelayMax: 1})
+	process := func(name string, boot table.Boot) table.Change {
+		return table.Join{Node: table.Node{Name: name, Boot: boot, Plan: "p"}}
+	}
+	s.propose(table.Define{Plan: "p", Processors: []table.Processor{{Name: "a", Instances: 4}}}, process("n1", 1), process("n4", 4))
+	s.start(3)
+	again := s.cores[3]
+	again.tick(s.now, nil)
+	if !again.leads || again.term <= s.cores[0].term {
+		t.Fatal("the process has not begun a term of its own")
+	}
+	s.cores[3] = nil // the others do not see it
+	s.propose(process("n4", 5))
+	if n := s.cores[0].replica.Node("n4"); n == nil || n.Boot != 5 {
+		t.Fatalf("the process was not entered: %+v", n)
+	}
+	s.cores[3] = again
+	for range 100 {
+		s.step()
+	}
+	for i, c := range s.cores {
+		if n := c.replica.Node("n4"); n == nil || n.Boot != 5 {
+			t.Errorf("%s has n4 as %+v, want the process that has entered last, 5", s.names[i], n)
+		}
+	}
+}

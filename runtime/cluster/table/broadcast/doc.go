@@ -18,7 +18,7 @@
 // A node that becomes the sequencer begins a new term. It collects the states of all nodes
 // that are alive, merges them, and installs the result on all of them. The state with the
 // highest revision is the base. A container with a higher epoch in another state is taken
-// from there. If a container has the same epoch on different nodes, the base wins and the
+// from there, and so is a process of a node that has joined later. If a container has the same epoch on different nodes, the base wins and the
 // epoch grows.
 //
 // # Guarantees that are missing
