@@ -1,6 +1,6 @@
 package table
 
-// Merge adds the content of another state, for an engine without a total order. Of two
+// Merge adds the content of another state, for an engine without a total order. s must have a plan if o has one. Of two
 // places of a container, the place with the higher epoch wins. If two different places
 // have the same epoch, the place in s wins and its epoch grows, so that the other node
 // sees a change. Of two processes of a node, the one with the higher epoch wins: it has joined last.
@@ -8,13 +8,6 @@ package table
 func (s *State) Merge(o *State, r Revision) {
 	s.revision, s.epoch, s.token = r, max(s.epoch, o.epoch), max(s.token, o.token)
 	l, from := s.layout.Load(), o.layout.Load()
-	if l.plan.Hash == "" && from.plan.Hash != "" {
-		d := Define{Plan: from.plan.Hash, Description: from.plan.Description}
-		for _, c := range from.processors {
-			d.Processors = append(d.Processors, Processor{c.name, len(c.places)})
-		}
-		l = l.withProcessors(&d, s.epoch)
-	}
 	changed := s.missingNodes(l, from)
 	for _, n := range from.nodes {
 		if n == nil || n.Boot == 0 || n.Plan != l.plan.Hash || l.slots[n.Name] == 0 {

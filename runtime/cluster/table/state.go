@@ -39,6 +39,9 @@ func NewState() *State {
 // Revision returns the revision of the last transaction that was applied.
 func (s *State) Revision() Revision { return s.revision }
 
+// HasPlan reports whether the processors are defined.
+func (s *State) HasPlan() bool { return s.layout.Load().plan.Hash != "" }
+
 // nextEpoch is the epoch that a transaction gives to containers and processes: the index of its entry in
 // the log. Several transactions of one entry, and those after a Merge with a longer log, get higher ones.
 func (s *State) nextEpoch() uint64 { return max(s.revision.Index, s.epoch+1) }

@@ -30,7 +30,7 @@ type core struct {
 
 	collected map[string][]byte // states of the other nodes, while self collects; nil otherwise
 	leads     bool              // self is the sequencer of term, and has installed its state
-	synced    map[string]bool   // nodes that have acknowledged the state or a change of this term
+	synced    map[string]bool   // whether the nodes whose states were merged in this term have acknowledged the result or a change of it
 	flight    *flight           // the change that is being broadcast
 	queue     []proposal
 	size      int // bytes of the log since its snapshot
@@ -84,9 +84,10 @@ func (c *core) tick(now int64, alive []string) {
 		if c.sequencer != c.alive[0] {
 			c.send(c.alive[0], message{kind: kindNeed, term: c.term, index: c.last.Index})
 		}
-	case c.leads:
+	case c.leads && !slices.ContainsFunc(c.others(), c.isNew):
 		c.repeat()
 	case c.collected == nil:
+		c.stepDown()
 		c.collect()
 	default:
 		for _, name := range c.others() {
@@ -100,6 +101,12 @@ func (c *core) tick(now int64, alive []string) {
 
 func (c *core) others() []string {
 	return slices.DeleteFunc(slices.Clone(c.alive), func(name string) bool { return name == c.self })
+}
+
+// isNew reports whether the state of a node is not part of this term. Its process may have been alone, with a table of its own.
+func (c *core) isNew(name string) bool {
+	_, merged := c.synced[name]
+	return !merged
 }
 
 func (c *core) send(to string, m message) { c.out = append(c.out, outgoing{to, m}) }
@@ -202,15 +209,29 @@ func (c *core) begin() {
 		}
 		states = append(states, o)
 	}
-	// The state with the highest revision is the base: its plan, nodes and leases win.
-	slices.SortStableFunc(states, func(a, b *table.State) int { return compare(b.Revision(), a.Revision()) })
+	// The state with the highest revision is the base: its plan, nodes and leases win. A node that was alone at its start may
+	// have a state of a later term without a plan, which has no places.
+	next := table.Revision{Term: c.term}
+	for _, s := range states {
+		next.Index = max(next.Index, s.Revision().Index+1)
+	}
+	slices.SortStableFunc(states, func(a, b *table.State) int {
+		switch {
+		case a.HasPlan() == b.HasPlan():
+			return compare(b.Revision(), a.Revision())
+		case a.HasPlan():
+			return -1
+		}
+		return 1
+	})
 	base := states[0]
-	next := table.Revision{Term: c.term, Index: base.Revision().Index + 1}
-	base.Merge(states[0], next)
-	for _, o := range states[1:] {
+	for _, o := range states {
 		base.Merge(o, next)
 	}
 	c.collected, c.synced = nil, map[string]bool{}
+	for _, name := range c.others() {
+		c.synced[name] = false
+	}
 	if c.adopt(base) {
 		c.leads = true
 		c.repeat()

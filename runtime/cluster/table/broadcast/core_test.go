@@ -148,6 +148,10 @@ func TestRandomFaults(t *testing.T) {
 			case s.rng.IntN(6) > 0:
 			case s.cores[i] == nil:
 				s.start(i)
+				if s.rng.IntN(2) == 0 { // it begins a term of its own
+					s.cores[i].tick(s.now, nil)
+					s.flush(i)
+				}
 				for range 10 { // the others see that it is alive
 					s.step()
 				}
@@ -305,6 +309,33 @@ func TestProcessThatWasAlone(t *testing.T) {
 	for i, c := range s.cores {
 		if n := c.replica.Node("n4"); n == nil || n.Boot != 5 {
 			t.Errorf("%s has n4 as %+v, want the process that has entered last, 5", s.names[i], n)
+		}
+	}
+}
+
+// TestTableWithoutAPlan: a node that was alone has an empty table of a later term when it sees a node that has defined the
+// processors. The merge keeps the places.
+func TestTableWithoutAPlan(t *testing.T) {
+	s := newSimulation(t, 1, transport.Faults{DelayMin: 1, DelayMax: 1})
+	s.cores[0], s.cores[2], s.cores[3] = nil, nil, nil
+	s.propose(table.Define{Plan: "p", Processors: []table.Processor{{Name: "a", Instances: 4}}},
+		table.Join{Node: table.Node{Name: "n1"}}, table.Join{Node: table.Node{Name: "n2"}}, table.Assign{Processor: "a", Count: 4, Node: "n2"})
+	index := s.cores[1].applied().Index
+	s.logs[0] = &memoryLog{}
+	s.start(0)
+	s.cores[0].term = s.cores[1].term + 5
+	s.cores[0].tick(s.now, nil)
+	for range 100 {
+		s.step()
+	}
+	for i, c := range s.cores[:2] {
+		for instance := range 4 {
+			if n, _ := c.state.Lookup(0, instance); n == nil || n.Name != "n2" {
+				t.Errorf("on %s, a/%d is on %+v, want n2", s.names[i], instance, n)
+			}
+		}
+		if c.applied().Index <= index {
+			t.Errorf("on %s, the index has gone back from %d to %d", s.names[i], index, c.applied().Index)
 		}
 	}
 }

@@ -26,7 +26,7 @@ func (c *core) receive(now int64, from string, m message) {
 	case kindAck:
 		c.takeAck(from, &m)
 	case kindNeed:
-		if c.leads {
+		if c.leads && !c.isNew(from) {
 			c.synced[from] = false
 			c.send(from, c.install())
 		}
@@ -118,7 +118,7 @@ func (c *core) takeChange(from string, m *message) {
 
 // takeAck counts an acknowledgement.
 func (c *core) takeAck(from string, m *message) {
-	if !c.leads || m.term != c.term {
+	if !c.leads || m.term != c.term || c.isNew(from) {
 		return
 	}
 	if f := c.flight; f != nil && m.index == f.entry.revision.Index {
