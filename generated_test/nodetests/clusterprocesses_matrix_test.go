@@ -286,6 +286,9 @@ func (c *fleet) awaitEnds(r matrixRow, one int, env []string) {
 		p, alone := c.nodes[one], c.othersHaveEnded(one)
 		switch {
 		case alone && p.hasEnded():
+			if p.start >= first && strings.Contains(p.output.String(), "this node is fenced") { // it has entered, and the others have ended
+				p.killed = true // it has no figures
+			}
 			return true
 		case alone && ended.IsZero(), !alone && p.hasEnded() != (r.fault == faultTerm):
 			ended = time.Now()
