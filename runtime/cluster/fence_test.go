@@ -100,7 +100,7 @@ func TestAShortCutFromTheTable(t *testing.T) {
 			f.cut(1, false)
 			time.Sleep(time.Second)
 			if f.calls(1) == before {
-				t.Error("the node does not go on after the cut")
+				t.Fatal("the node does not go on after the cut")
 			}
 		}
 		for i, end := range f.ends {
