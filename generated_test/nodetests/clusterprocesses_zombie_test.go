@@ -171,7 +171,7 @@ func (s *tokenStore) check(replaced int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.refused[replaced] < 12/fleetNodes || len(s.refused) != 1 {
-		s.t.Errorf("the refused writes by process are %v, want those that the process %d had sent before it was stopped", s.refused, replaced)
+		s.t.Errorf("the store has refused these numbers of writes by process: %v; it must refuse at least %d writes of process %d, and no others", s.refused, 12/fleetNodes, replaced)
 	}
 	s.t.Logf("%d writes of the process that was replaced were refused", s.refused[replaced])
 }
