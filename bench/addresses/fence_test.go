@@ -207,12 +207,13 @@ func (p *process) end(t *testing.T, limit time.Duration) error {
 func TestLeaseOfANode(t *testing.T) {
 	t.Parallel() // it waits until leases end
 	s, faults := startFaulty(t)
-	var grants []etcdserverpb.LeaseGrantRequest
+	type grant struct{ id, seconds int64 }
+	var grants []grant
 	var mu sync.Mutex
 	around := unary(func(_ context.Context, _ string, request any, handle func() (any, error)) (any, error) {
 		if r, ok := request.(*etcdserverpb.LeaseGrantRequest); ok {
 			mu.Lock()
-			grants = append(grants, etcdserverpb.LeaseGrantRequest{TTL: r.TTL, ID: r.ID})
+			grants = append(grants, grant{r.ID, r.TTL})
 			mu.Unlock()
 		}
 		return handle()
@@ -272,8 +273,8 @@ func TestLeaseOfANode(t *testing.T) {
 	mu.Lock()
 	defer mu.Unlock()
 	for _, g := range grants {
-		if g.ID != 0 || time.Duration(g.TTL)*time.Second != localLease {
-			t.Errorf("a process has requested the lease %v", g)
+		if g.id != 0 || time.Duration(g.seconds)*time.Second != localLease {
+			t.Errorf("a process has requested the lease %+v", g)
 		}
 	}
 }
