@@ -7,6 +7,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
 
 	"github.com/topogen/topogen/runtime/topo"
 )
@@ -339,6 +343,28 @@ func (d *Desk) ReceiveQuestionFromCareful(m Question, out *DeskSender) (Answer, 
 // ReceiveOrder gives a receipt.
 func (d *Desk) ReceiveOrder(m Order) Receipt { return Receipt{ID: m.ID, N: m.N} }
 
+// VariableHold names a folder. If it is set, each call of a box adds a line with its process to the file calls of the
+// folder, waits until the file release exists, and adds the line again.
+const VariableHold = "CLUSTERNODES_HOLD"
+
+// hold does what VariableHold says.
+func hold() {
+	dir := os.Getenv(VariableHold)
+	if dir == "" {
+		return
+	}
+	calls, err := os.OpenFile(filepath.Join(dir, "calls"), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+	if err != nil {
+		panic(err)
+	}
+	defer calls.Close()
+	fmt.Fprintln(calls, os.Getpid())
+	for err = fs.ErrNotExist; err != nil; _, err = os.Stat(filepath.Join(dir, "release")) {
+		<-time.After(time.Millisecond)
+	}
+	fmt.Fprintln(calls, os.Getpid())
+}
+
 // Box runs in a process of its own.
 type Box struct {
 	By string
@@ -351,6 +377,7 @@ func NewBox(in topo.Instance) *Box { return &Box{By: fmt.Sprint("box", in.Index)
 
 // ReceiveParcel gives a receipt, and sends messages to all nodes and to that of the parcel.
 func (b *Box) ReceiveParcel(ctx context.Context, m Parcel, out *BoxSender) Receipt {
+	hold()
 	b.n += 3
 	out.SendNews(News{Stamp{b.By, b.n}, []byte(b.By)})
 	out.SendFind(Find{Stamp{b.By, b.n + 1}, m.Node})

@@ -9,14 +9,14 @@ import (
 	"github.com/topogen/topogen/runtime/topo"
 )
 
-// VariableStore is the address of a store outside of the cluster, in which workers count their items by key.
+// VariableStore names the variable with the address of a store outside of the cluster. Workers count items by key in it.
 const VariableStore = "CLUSTERPROCESSES_STORE"
 
-// storeEvery is how many items a worker handles for each one that it counts in the store.
+// storeEvery is a number of items. A worker counts the last of so many items in the store.
 const storeEvery = 64
 
-// counters are the counters of a worker. The worker keeps them in memory, and the store has a copy. So a
-// process that was replaced has old numbers.
+// counters are the counters of a worker in memory. The store has a copy of them. A process that was replaced does not
+// read the store again, so its counters are old.
 type counters struct {
 	in    topo.Instance
 	conn  net.Conn

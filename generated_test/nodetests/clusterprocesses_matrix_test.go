@@ -187,7 +187,7 @@ func (r matrixRow) run(t *testing.T, seed uint64, node string, etcd func() strin
 	c.checkAll()
 }
 
-// release lets the process go on from the point.
+// release makes the file for which a process waits at a point.
 func (c *fleet) release(at points.Point) {
 	c.t.Helper()
 	if err := os.WriteFile(at.Released(), nil, 0o600); err != nil {
@@ -195,7 +195,7 @@ func (c *fleet) release(at points.Point) {
 	}
 }
 
-// makeFault makes the fault of a row in a process that stands at a point.
+// makeFault makes the fault of a row. The process of the node has stopped at a point.
 func (c *fleet) makeFault(r matrixRow, one int, at points.Point, env []string, random *rand.Rand) {
 	c.t.Helper()
 	victim := c.nodes[one]

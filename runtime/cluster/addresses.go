@@ -8,10 +8,11 @@ type linkedProcess struct {
 	address string
 }
 
-// follow gives the links the addresses of the processes in the address table that have changed. It leaves
-// the others: another process of such a node may be about to enter at another address, which failure detection
-// has given to the link. That process could not enter if the link went back to the former address, because nobody would answer it.
-// For the same reason the address that a connected process has announced counts at the first look. Only watch calls follow.
+// follow compares the address table with its former state. If the process of a node has changed, its link gets the new
+// address. Other links keep their addresses: failure detection may have given such a link the address of a process that
+// is about to enter. With the former address, the link could not carry the answers that this process needs to enter.
+// There is no former state at the first call. Then the address that a connected process has announced has
+// precedence, for the same reason. Only watch calls follow.
 func (l *links) follow(nodes []*table.Node, self string) {
 	before := l.followed
 	l.followed = make(map[string]linkedProcess, len(nodes))

@@ -232,6 +232,21 @@ func TestRestartedNodesFinish(t *testing.T) {
 	}
 }
 
+// TestAnswersAndReports: an answer that a group is not quiet removes the report of its node. A report of a later phase
+// stays, because the node does not repeat it.
+func TestAnswersAndReports(t *testing.T) {
+	for reported, stays := range map[uint8]bool{piper.GroupClosing: false, piper.GroupFlushing: true} {
+		a := newAgreement(nil, 1)
+		g := &a.groups[0]
+		g.round, g.phase, g.asked = 1, piper.GroupClosing, map[string]uint32{"n2": 0, "n3": 0}
+		g.status = map[string]groupMessage{"n2": {phase: reported, quiet: true}}
+		a.recordAnswer(g, "n2", groupMessage{phase: piper.GroupFlushing, round: 1, quiet: true})
+		if _, ok := g.status["n2"]; ok != stays || !g.changed {
+			t.Errorf("phase %d was reported: the report stays: %v, want %v", reported, ok, stays)
+		}
+	}
+}
+
 // TestNodesAfterTheCoordinator: the coordinator is restarted, or a node joins whose name sorts first, in each
 // phase of a group. The group must finish on all nodes.
 func TestNodesAfterTheCoordinator(t *testing.T) {

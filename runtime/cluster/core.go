@@ -66,8 +66,8 @@ type core struct {
 	pairMax  int // messages of a pair that wait for their handlers; 0: border.Arrivals.Limit
 }
 
-// role is what a process does besides its sessions with the nodes: the work of a node, or of a client. Its
-// arguments are no pointers to local variables, which would need memory for each step and message.
+// role is the part of the core that differs between nodes and clients. Its methods take values: a pointer to a local
+// variable would allocate memory for each step and message.
 type role interface {
 	began()                                                 // the core has a pool now
 	accepts(name string, boot uint64) bool                  // whether a process may be the next one of a node
@@ -247,7 +247,7 @@ func (c *core) peer(name string) *nodePeer {
 	return p
 }
 
-// refusePeer logs that there is no session with a node or a client, because its name is not valid.
+// refusePeer logs that a node or a client was refused because its name is not valid.
 func (c *core) refusePeer(name string, err error) {
 	c.log.Error("topogen: a node was refused", slog.String("node", name), slog.Any("error", err))
 }

@@ -37,7 +37,7 @@ type fenced struct {
 	ends    []chan error
 }
 
-// newFenced starts a program that runs for 28 seconds on three nodes.
+// newFenced starts a program on three nodes. The program takes 28 seconds.
 func newFenced(t *testing.T) *fenced {
 	f := &fenced{t: t, program: newProgram(), memory: table.NewMemory(), network: transport.NewMemory(transport.MemoryOptions{})}
 	f.program.messages, f.program.burst = 700, 1
@@ -102,7 +102,7 @@ func TestAShortCutFromTheTable(t *testing.T) {
 			f.cut(1, false)
 			time.Sleep(time.Second)
 			if f.calls(1) == before {
-				t.Error("the node does not go on after the cut")
+				t.Fatal("the node does not go on after the cut")
 			}
 		}
 		for i, end := range f.ends {
@@ -140,8 +140,8 @@ func TestALongCutFromTheTable(t *testing.T) {
 	})
 }
 
-// TestStopsOfANodeThatIsCutOff stops all nodes, or the one whose table is cut off. It drains when it has its lease again, and
-// ends with ErrFenced otherwise.
+// TestStopsOfANodeThatIsCutOff cuts off the table of one node. Then it stops this node, or all nodes. If the cut ends, the
+// node gets its lease again and drains. Otherwise the node ends with ErrFenced.
 func TestStopsOfANodeThatIsCutOff(t *testing.T) {
 	for _, c := range []struct {
 		name       string

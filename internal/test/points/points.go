@@ -39,10 +39,10 @@ func (p Point) Environment() string {
 	return variable + "=" + strings.Join([]string{p.Name, strconv.Itoa(p.Call), p.Dir}, "|")
 }
 
-// Reached is the file that exists when the process stands at the point.
+// Reached is a file. The process makes it when it stops at the point.
 func (p Point) Reached() string { return filepath.Join(p.Dir, "reached") }
 
-// Released is the file that lets the process go on.
+// Released is a file. The process continues when the file exists.
 func (p Point) Released() string { return filepath.Join(p.Dir, "released") }
 
 // own is the point of this process.

@@ -138,7 +138,7 @@ func (p *proposal) err(o *table.Outcome) error {
 func (t *Table) append(ctx context.Context, p *proposal) error {
 	sent := false          // a request may have succeeded
 	snapshots := uint64(0) // that had been loaded before this request
-	for retry := newBackoff(); ; {
+	for retry := newPauses(); ; {
 		at := t.position(p.entry.nonce)
 		switch {
 		case !at.waiting:

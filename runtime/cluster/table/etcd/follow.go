@@ -17,12 +17,12 @@ import (
 // after it, and then watches the log. If etcd has compacted the revision from which the
 // watch must continue, it begins again with the newest snapshot.
 func (t *Table) follow() {
-	retry := newBackoff()
+	retry := newPauses()
 	var warned time.Time
 	for t.ctx.Err() == nil {
 		revision, err := t.load()
 		if err == nil {
-			retry = newBackoff()
+			retry = newPauses()
 			err = t.watch(revision + 1)
 		}
 		if t.ctx.Err() != nil {

@@ -20,7 +20,7 @@ func (t *Table) Acquire(ctx context.Context, name, holder string, ttl time.Durat
 	if err := c.Check(); err != nil {
 		return nil, err
 	}
-	for retry := newBackoff(); ; {
+	for retry := newPauses(); ; {
 		if err := t.Err(); err != nil {
 			return nil, err
 		}

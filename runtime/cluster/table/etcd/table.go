@@ -13,6 +13,7 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.uber.org/zap"
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/backoff"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
@@ -70,8 +71,13 @@ func Open(c Config) (*Table, error) {
 	client, err := clientv3.New(clientv3.Config{
 		Endpoints: c.Endpoints, TLS: c.TLS, Username: c.Username, Password: c.Password,
 		DialTimeout: dialTimeout, DialKeepAliveTime: requestTimeout, DialKeepAliveTimeout: requestTimeout,
-		Logger:      zap.NewNop(), // errors are returned, or logged by this package
-		DialOptions: []grpc.DialOption{grpc.WithChainUnaryInterceptor(connection.note)},
+		Logger: zap.NewNop(), // errors are returned, or logged by this package
+		DialOptions: []grpc.DialOption{
+			grpc.WithChainUnaryInterceptor(connection.note),
+			grpc.WithConnectParams(grpc.ConnectParams{ // by default, gRPC pauses for up to two minutes, and the node is fenced in this time
+				Backoff: backoff.Config{BaseDelay: retryMin, Multiplier: 2, Jitter: 0.5, MaxDelay: retryMax}, MinConnectTimeout: dialTimeout,
+			}),
+		},
 	})
 	if err != nil {
 		return nil, fmt.Errorf("table/etcd: %w", err)
@@ -91,7 +97,7 @@ func (t *Table) Replica() *table.Replica { return t.replica }
 // Sync waits until the replica has all acknowledged transactions. It reads the number of
 // the last entry from a majority of etcd.
 func (t *Table) Sync(ctx context.Context) error {
-	for retry := newBackoff(); ; {
+	for retry := newPauses(); ; {
 		if err := t.Err(); err != nil {
 			return err
 		}
@@ -168,13 +174,13 @@ func permanent(err error) bool {
 	return code == codes.PermissionDenied || code == codes.Unauthenticated || code == codes.InvalidArgument
 }
 
-// backoff is a growing time between repeated requests, with a random part so that nodes do
+// pauses is a growing time between repeated requests, with a random part so that nodes do
 // not repeat at the same time.
-type backoff struct{ time.Duration }
+type pauses struct{ time.Duration }
 
-func newBackoff() backoff { return backoff{retryMin} }
+func newPauses() pauses { return pauses{retryMin} }
 
-func (b *backoff) next() time.Duration {
+func (b *pauses) next() time.Duration {
 	d := b.Duration
 	b.Duration = min(2*b.Duration, retryMax)
 	return d/2 + rand.N(d)

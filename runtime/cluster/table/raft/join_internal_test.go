@@ -43,6 +43,30 @@ func TestWaiting(t *testing.T) {
 	})
 }
 
+// TestWaitsFor: the text says which nodes must run.
+func TestWaitsFor(t *testing.T) {
+	members := func(names ...string) (list []raft.MemberStatus) {
+		for _, name := range names {
+			list = append(list, raft.MemberStatus{Member: raft.Member{Name: name, Learner: name == "n9"}})
+		}
+		return list
+	}
+	for _, c := range []struct {
+		status raft.Status
+		want   string
+	}{
+		{raft.Status{Role: "founding"}, "all first members (n1, n2): they must run and reach each other, because this node has no log of the address table"},
+		{raft.Status{Role: "joining"}, "most of the first members (n1, n2), which admit this node to the address table"},
+		{raft.Status{Role: "follower", Members: members("n1", "n2", "n9")}, "a leader of the address table: 2 of its 2 voters (n1, n2) must run and reach each other"},
+		{raft.Status{Role: "candidate", Members: members("n1", "n2", "n3")}, "a leader of the address table: 2 of its 3 voters (n1, n2, n3) must run and reach each other"},
+		{raft.Status{Role: "follower", Leader: "n1"}, ""},
+	} {
+		if got := waitsFor(c.status, []string{"n1", "n2"}); got != c.want {
+			t.Errorf("%s: got %q, want %q", c.status.Role, got, c.want)
+		}
+	}
+}
+
 // counted counts the messages of a group.
 type counted struct {
 	transport.Transport

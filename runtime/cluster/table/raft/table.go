@@ -236,14 +236,24 @@ func (t *Table) call(ctx context.Context, f func(*machine) error) error {
 // knows no leader.
 func (t *Table) Waiting() string {
 	m, _ := t.current()
-	s, first := m.Status(), strings.Join(slices.Sorted(maps.Keys(t.config.First)), ", ")
+	return waitsFor(m.Status(), slices.Sorted(maps.Keys(t.config.First)))
+}
+
+func waitsFor(s raft.Status, members []string) string {
+	first := strings.Join(members, ", ")
 	switch {
 	case s.Role == "founding":
-		return fmt.Sprintf("all first members (%s), which must run when the cluster starts for the first time", first)
+		return fmt.Sprintf("all first members (%s): they must run and reach each other, because this node has no log of the address table", first)
 	case s.Role == "joining":
 		return fmt.Sprintf("most of the first members (%s), which admit this node to the address table", first)
 	case s.Leader == "":
-		return "a leader of the address table, which most of its voters elect"
+		var voters []string
+		for _, m := range s.Members {
+			if !m.Learner {
+				voters = append(voters, m.Name)
+			}
+		}
+		return fmt.Sprintf("a leader of the address table: %d of its %d voters (%s) must run and reach each other", len(voters)/2+1, len(voters), strings.Join(voters, ", "))
 	}
 	return ""
 }
