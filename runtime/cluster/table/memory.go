@@ -127,7 +127,10 @@ func (t *memoryTable) Acquire(ctx context.Context, name, holder string, ttl time
 		_, out, err := t.propose(ctx, c)
 		return out, err
 	}
-	return AcquireWith(ctx, t.replica, propose, t.done, &Command{Kind: CommandAcquire, Name: name, Holder: holder, TTL: ttl})
+	renew := func(ctx context.Context, w Renewal) {
+		_, _ = propose(ctx, &Command{Kind: CommandRenew, Renewals: []Renewal{w}})
+	}
+	return AcquireWith(ctx, t.replica, propose, renew, t.done, &Command{Kind: CommandAcquire, Name: name, Holder: holder, TTL: ttl})
 }
 
 func (t *memoryTable) Done() <-chan struct{} { return t.done }

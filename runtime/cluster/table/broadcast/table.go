@@ -213,7 +213,10 @@ func (t *Table) Acquire(ctx context.Context, name, holder string, ttl time.Durat
 		r, err := t.propose(ctx, c)
 		return r.outcome, err
 	}
-	return table.AcquireWith(ctx, t.replica, propose, t.done, &table.Command{Kind: table.CommandAcquire, Name: name, Holder: holder, TTL: ttl})
+	renew := func(ctx context.Context, w table.Renewal) {
+		_, _ = propose(ctx, &table.Command{Kind: table.CommandRenew, Renewals: []table.Renewal{w}})
+	}
+	return table.AcquireWith(ctx, t.replica, propose, renew, t.done, &table.Command{Kind: table.CommandAcquire, Name: name, Holder: holder, TTL: ttl})
 }
 
 // request sends a command or a read to the sequencer, until it answers. If there is

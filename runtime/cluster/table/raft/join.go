@@ -23,19 +23,24 @@ const waitTimeouts = 10
 // does not fit is dropped, and its sender repeats it.
 func (t *Table) receive(from string, payloads [][]byte) {
 	for _, b := range payloads {
-		r, a, err := readMessage(b)
-		switch {
-		case err != nil:
+		m, err := readMessage(b)
+		if err != nil {
 			t.config.Logger.Warn("table: a damaged message about members was ignored", slog.String("sender", from))
-		case r != nil:
+		}
+		switch m := m.(type) {
+		case request:
 			select {
-			case t.requests <- incoming{from, *r}:
+			case t.requests <- incoming{from, m}:
 			default:
 			}
-		default:
+		case answer:
 			select {
-			case t.answers <- *a:
+			case t.answers <- m:
 			default:
+			}
+		case []table.Renewal:
+			for _, w := range m {
+				t.takeRenewal(w)
 			}
 		}
 	}

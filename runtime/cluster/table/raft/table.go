@@ -30,6 +30,7 @@ type Table struct {
 	adopt    chan struct{} // the state of the machine may not be the state of the replica
 	ended    chan struct{} // the machine may have ended
 	requests chan incoming
+	renewals chan table.Renewal
 	answers  chan answer
 	warned   warned // owned by lead
 
@@ -67,7 +68,7 @@ func Open(c Config) (*Table, error) {
 	t := &Table{
 		config: c, replica: table.NewReplica(), control: transport.GroupID(c.Topology, c.Group+"/members"),
 		adopt: make(chan struct{}, 1), ended: make(chan struct{}, 1),
-		requests: make(chan incoming, requestsMax), answers: make(chan answer, requestsMax),
+		requests: make(chan incoming, requestsMax), renewals: make(chan table.Renewal, requestsMax), answers: make(chan answer, requestsMax),
 		done: make(chan struct{}), changed: make(chan struct{}),
 	}
 	m, err := t.start()
@@ -83,7 +84,7 @@ func Open(c Config) (*Table, error) {
 		}
 	}
 	c.Transport.Handle(t.control, t.receive)
-	for _, f := range []func(context.Context){t.run, t.seek, t.lead} {
+	for _, f := range []func(context.Context){t.run, t.seek, t.lead, t.renewTogether} {
 		t.running.Go(func() { f(ctx) })
 	}
 	return t, nil
@@ -291,6 +292,12 @@ func (t *Table) propose(ctx context.Context, c *table.Command) (revision table.R
 	return revision, out, nil
 }
 
+// outcome is propose without the revision.
+func (t *Table) outcome(ctx context.Context, c *table.Command) (table.Outcome, error) {
+	_, out, err := t.propose(ctx, c)
+	return out, err
+}
+
 // Sync waits until the replica has all acknowledged transactions. It asks a majority.
 func (t *Table) Sync(ctx context.Context) error {
 	return t.call(ctx, func(m *machine) error { return m.Read(ctx, t.adoptState) })
@@ -298,11 +305,32 @@ func (t *Table) Sync(ctx context.Context) error {
 
 // Acquire acquires a lease.
 func (t *Table) Acquire(ctx context.Context, name, holder string, ttl time.Duration) (*table.Lease, error) {
-	propose := func(ctx context.Context, c *table.Command) (table.Outcome, error) {
-		_, out, err := t.propose(ctx, c)
-		return out, err
+	return table.AcquireWith(ctx, t.replica, t.outcome, t.askRenewal, t.done, &table.Command{Kind: table.CommandAcquire, Name: name, Holder: holder, TTL: ttl})
+}
+
+// askRenewal passes a renewal to the leader, if this node knows one.
+func (t *Table) askRenewal(_ context.Context, w table.Renewal) {
+	m, _ := t.current()
+	switch leader, known := m.Leader(); {
+	case !known:
+	case leader == t.config.Node:
+		t.takeRenewal(w)
+	default:
+		t.send(leader, appendRenewals(nil, w))
 	}
-	return table.AcquireWith(ctx, t.replica, propose, t.done, &table.Command{Kind: table.CommandAcquire, Name: name, Holder: holder, TTL: ttl})
+}
+
+// takeRenewal takes a renewal of a node that takes this node for the leader. It never waits: a holder asks again.
+func (t *Table) takeRenewal(w table.Renewal) {
+	select {
+	case t.renewals <- w:
+	default:
+	}
+}
+
+// renewTogether writes the renewals of all nodes. A node that is not the leader any more forwards them.
+func (t *Table) renewTogether(ctx context.Context) {
+	t.replica.RenewTogether(ctx, t.renewals, t.outcome)
 }
 
 // Status returns the status of the group on this node.
