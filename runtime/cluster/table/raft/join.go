@@ -56,7 +56,8 @@ const leaderlessTimeouts = 5
 // not answer to a node without a vote.
 func (t *Table) seek(ctx context.Context) {
 	number := randomNumber()
-	tick := time.NewTicker(max(t.config.Heartbeat, t.config.ElectionTimeout/4))
+	every := max(t.config.Heartbeat, t.config.ElectionTimeout/4)
+	tick := time.NewTimer(every)
 	defer tick.Stop()
 	var waiting waiting
 	var leaderless time.Time // since when this node is a member and knows no leader
@@ -76,8 +77,10 @@ func (t *Table) seek(ctx context.Context) {
 			m, _ := t.current()
 			if _, ok := m.Leader(); ok { // unlike Status, it does not wake the loop of the machine
 				leaderless, waiting.worked = time.Time{}, true
+				tick.Reset(t.config.ElectionTimeout)
 				continue
 			}
+			tick.Reset(every)
 			s := m.Status()
 			r := request{number: number, id: s.ID, address: t.config.Address, plan: t.config.Plan}
 			switch {
@@ -174,6 +177,9 @@ func (t *Table) lead(ctx context.Context) {
 
 func (t *Table) leads() (*machine, raft.Status, bool) {
 	m, _ := t.current()
+	if leader, _ := m.Leader(); leader != t.config.Node { // unlike Status, it does not wake the loop of the machine
+		return m, raft.Status{}, false
+	}
 	s := m.Status()
 	return m, s, s.Role == "leader"
 }
