@@ -421,6 +421,9 @@ func (n *Node) watch(where *lookup) {
 func (n *Node) membersChanged(where *lookup) {
 	n.links.follow(where.nodes(), n.settings.node)
 	n.names.tableChanged(where.replica.Nodes()) // after follow, so that no link is at the address of a former process
+	if n.hasAgreedToEnd() {
+		n.endNoted.Do(n.noteEnd) // before this process ends, because Close of its instances may take long
+	}
 	n.post(func(h *happened) { h.members = true })
 	n.gone.look()
 }

@@ -36,6 +36,7 @@ type Node struct {
 	opened    atomic.Pointer[opened] // for views
 	ending    atomic.Bool            // End was called
 	knowsEnd  atomic.Bool            // the topology has finished on this node
+	endNoted  sync.Once              // see noteEnd
 	farewells farewells
 	entered   bool                   // this process was entered in the address table
 	where     atomic.Pointer[lookup] // for Find
