@@ -125,7 +125,7 @@ func (n *Node) End(result error) {
 		}
 		n.awaitLeaving()
 	}
-	close(n.stop)
+	n.stop()
 	if n.done != nil {
 		<-n.done
 	}

@@ -88,8 +88,8 @@ func (l *Lease) Release(ctx context.Context) error {
 type Propose func(ctx context.Context, c *Command) (Outcome, error)
 
 // AcquireWith implements Acquire of [Table] with commands in the log. ask asks for a renewal: the log
-// gets it soon, or never. closed ends the lease when the table ends.
-func AcquireWith(ctx context.Context, r *Replica, propose Propose, ask func(context.Context, Renewal), closed <-chan struct{}, c *Command) (*Lease, error) {
+// gets it soon, or never.
+func AcquireWith(ctx context.Context, r *Replica, propose Propose, ask func(context.Context, Renewal), c *Command) (*Lease, error) {
 	if err := c.Check(); err != nil {
 		return nil, err
 	}
@@ -114,7 +114,7 @@ func AcquireWith(ctx context.Context, r *Replica, propose Propose, ask func(cont
 				asked, err := r.renew(ctx, Renewal{l.Name, l.Token, time.Since(began)}, applied, c.TTL, ask)
 				applied = max(applied, asked)
 				return began.Add(asked), err
-			}, began, c.TTL, closed)
+			}, began, c.TTL, r.Done())
 			return l, nil
 		}
 		err = out.Err(c)

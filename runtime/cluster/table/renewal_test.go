@@ -56,6 +56,14 @@ func newRenewedLog(t *testing.T, seed uint64) *renewedLog {
 	return &renewedLog{T: t, random: rand.New(rand.NewPCG(seed, 0)), state: table.NewState(), closed: make(chan struct{})}
 }
 
+// end ends the goroutines.
+func (l *renewedLog) end() {
+	close(l.closed)
+	for _, r := range l.replicas {
+		r.Fail(table.ErrClosed)
+	}
+}
+
 // pause waits for a random time.
 func (l *renewedLog) pause(most time.Duration) {
 	l.mu.Lock()
@@ -146,7 +154,7 @@ func (l *renewedLog) writer(ctx context.Context) chan table.Renewal {
 }
 
 // acquire acquires a lease, whose renewals go to any of the writers.
-func (l *renewedLog) acquire(ctx context.Context, r *renewedReplica, name, holder string, closed <-chan struct{}, writers ...chan table.Renewal) (*renewedLease, error) {
+func (l *renewedLog) acquire(ctx context.Context, r *renewedReplica, name, holder string, writers ...chan table.Renewal) (*renewedLease, error) {
 	propose := func(ctx context.Context, c *table.Command) (table.Outcome, error) { return l.propose(ctx, r, c) }
 	ask := func(_ context.Context, w table.Renewal) {
 		go func() {
@@ -158,7 +166,7 @@ func (l *renewedLog) acquire(ctx context.Context, r *renewedReplica, name, holde
 			}
 		}()
 	}
-	acquired, err := table.AcquireWith(ctx, r.Replica, propose, ask, closed, &table.Command{Kind: table.CommandAcquire, Name: name, Holder: holder, TTL: renewedTTL})
+	acquired, err := table.AcquireWith(ctx, r.Replica, propose, ask, &table.Command{Kind: table.CommandAcquire, Name: name, Holder: holder, TTL: renewedTTL})
 	if err != nil {
 		return nil, err
 	}
@@ -180,7 +188,7 @@ func TestRenewalsShareEntries(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newRenewedLog(t, 1)
 		l.late = 20 * time.Millisecond
-		defer close(l.closed)
+		defer l.end()
 		asked := l.writer(t.Context())
 		const nodes = 60
 		replicas := make([]*renewedReplica, nodes)
@@ -189,7 +197,7 @@ func TestRenewalsShareEntries(t *testing.T) {
 		}
 		for i, r := range replicas {
 			l.pause(100 * time.Millisecond)
-			if _, err := l.acquire(t.Context(), r, fmt.Sprint("node ", i), fmt.Sprint(i), l.closed, asked); err != nil {
+			if _, err := l.acquire(t.Context(), r, fmt.Sprint("node ", i), fmt.Sprint(i), asked); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -229,7 +237,7 @@ func TestLateRenewal(t *testing.T) {
 				})
 			})
 		}
-		l, err := table.AcquireWith(t.Context(), r, apply, ask, nil, &table.Command{Kind: table.CommandAcquire, Name: "x", Holder: "n1", TTL: renewedTTL})
+		l, err := table.AcquireWith(t.Context(), r, apply, ask, &table.Command{Kind: table.CommandAcquire, Name: "x", Holder: "n1", TTL: renewedTTL})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -247,10 +255,10 @@ func TestLateRenewal(t *testing.T) {
 func TestRenewalThatWasNotAskedFor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newRenewedLog(t, 1)
-		defer close(l.closed)
+		defer l.end()
 		r := l.replica()
 		asked := make(chan table.Renewal, 100)
-		o, err := l.acquire(t.Context(), r, "x", "n1", l.closed, asked)
+		o, err := l.acquire(t.Context(), r, "x", "n1", asked)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -294,7 +302,7 @@ func holdersTakeOver(t *testing.T, seed uint64) int {
 	for i, r := range replicas {
 		holders.Go(func() {
 			for ctx.Err() == nil {
-				o, err := l.acquire(ctx, r, "x", fmt.Sprint("n", i), ctx.Done(), writers...)
+				o, err := l.acquire(ctx, r, "x", fmt.Sprint("n", i), writers...)
 				if err != nil {
 					if !errors.Is(err, table.ErrUnknown) && ctx.Err() == nil && !errors.Is(err, context.Canceled) {
 						t.Error(err)
@@ -318,6 +326,6 @@ func holdersTakeOver(t *testing.T, seed uint64) int {
 	time.Sleep(3 * time.Minute) // virtual time
 	stop()
 	holders.Wait()
-	close(l.closed)
+	l.end()
 	return l.taken
 }

@@ -77,7 +77,7 @@ func (t *Table) tryAcquire(ctx context.Context, c *table.Command) (l *table.Leas
 		}
 		return began, err
 	}
-	go l.Keep(renew, began, c.TTL, t.done)
+	go l.Keep(renew, began, c.TTL, t.Done())
 	return l, 0, nil
 }
 

@@ -45,7 +45,7 @@ const (
 	defaultGroup     = "addresses"
 	defaultElection  = time.Second
 	defaultHeartbeat = 200 * time.Millisecond // five in an election timeout: heartbeats are most of what an idle node does, and the transport loses them only with a connection
-	defaultReplace   = time.Minute // longer than the restart of a host's program, so that a restart does not change the voters
+	defaultReplace   = time.Minute            // longer than the restart of a host's program, so that a restart does not change the voters
 
 	snapshotEvery = 4096 // entries: a snapshot of a usual table has a few kilobytes, and the entries since the last one are in memory
 

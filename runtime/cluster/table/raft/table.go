@@ -36,13 +36,11 @@ type Table struct {
 
 	stop    context.CancelFunc // ends the goroutines
 	running sync.WaitGroup
-	done    chan struct{}
 	end     sync.Once
 
 	mu      sync.Mutex
 	machine *machine
 	changed chan struct{} // closed when machine is another one
-	err     error         // why the table ended
 }
 
 var (
@@ -69,7 +67,7 @@ func Open(c Config) (*Table, error) {
 		config: c, replica: table.NewReplica(), control: transport.GroupID(c.Topology, c.Group+"/members"),
 		adopt: make(chan struct{}, 1), ended: make(chan struct{}, 1),
 		requests: make(chan incoming, requestsMax), renewals: make(chan table.Renewal, requestsMax), answers: make(chan answer, requestsMax),
-		done: make(chan struct{}), changed: make(chan struct{}),
+		changed: make(chan struct{}),
 	}
 	m, err := t.start()
 	if err != nil {
@@ -226,7 +224,7 @@ func (t *Table) call(ctx context.Context, f func(*machine) error) error {
 		}
 		select {
 		case <-changed:
-		case <-t.done:
+		case <-t.Done():
 		case <-ctx.Done():
 			return ctx.Err()
 		}
@@ -305,7 +303,7 @@ func (t *Table) Sync(ctx context.Context) error {
 
 // Acquire acquires a lease.
 func (t *Table) Acquire(ctx context.Context, name, holder string, ttl time.Duration) (*table.Lease, error) {
-	return table.AcquireWith(ctx, t.replica, t.outcome, t.askRenewal, t.done, &table.Command{Kind: table.CommandAcquire, Name: name, Holder: holder, TTL: ttl})
+	return table.AcquireWith(ctx, t.replica, t.outcome, t.askRenewal, &table.Command{Kind: table.CommandAcquire, Name: name, Holder: holder, TTL: ttl})
 }
 
 // askRenewal passes a renewal to the leader, if this node knows one.
@@ -340,19 +338,10 @@ func (t *Table) Status() raft.Status {
 }
 
 // Done returns a channel that is closed when the table has ended.
-func (t *Table) Done() <-chan struct{} { return t.done }
+func (t *Table) Done() <-chan struct{} { return t.replica.Done() }
 
 // Err returns why the table has ended.
-func (t *Table) Err() error {
-	select {
-	case <-t.done:
-		t.mu.Lock()
-		defer t.mu.Unlock()
-		return t.err
-	default:
-		return nil
-	}
-}
+func (t *Table) Err() error { return t.replica.Err() }
 
 // Close ends the table on this node.
 func (t *Table) Close() error {
@@ -376,11 +365,6 @@ func (t *Table) finish(err error) {
 		if t.left(t.config.Node) {
 			t.removeLog()
 		}
-		t.mu.Lock()
-		t.err = err
-		t.mu.Unlock()
 		t.replica.Fail(err)
-		close(t.done)
 	})
-	<-t.done
 }
