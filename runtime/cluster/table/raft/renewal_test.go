@@ -31,7 +31,7 @@ func acquireAll(t *testing.T, nodes map[string]*node) map[string]*table.Lease {
 // TestEntriesOfIdleNodes counts the entries that nodes write while they only renew their leases: as many with all nodes as with
 // one.
 func TestEntriesOfIdleNodes(t *testing.T) {
-	count := speed.Pick(t, 6, 20, 60)
+	count := speed.Pick(t, 6, 12, 60)
 	synctest.Test(t, func(t *testing.T) {
 		c := newCluster(t)
 		c.change = func(config *raft.Config) { config.ElectionTimeout, config.Heartbeat = 0, 0 }
