@@ -384,15 +384,8 @@ func (n *Node) hasEnded(name string) bool {
 // watch passes changes of the address table on to the core, and ends this node if another
 // process takes its name, or if the table fails.
 func (n *Node) watch(where *lookup) {
-	ctx, cancel := context.WithCancel(context.Background())
+	ctx, cancel := context.WithCancel(n.ctx)
 	defer cancel()
-	go func() {
-		select {
-		case <-n.stop:
-			cancel()
-		case <-ctx.Done():
-		}
-	}()
 	go func() {
 		if err := table.Superseded(ctx, n.table.Replica(), n.settings.node, n.boot); errors.Is(err, table.ErrSuperseded) {
 			n.core.pool.Fail(&nodeError{n.settings.node, err})
@@ -421,6 +414,9 @@ func (n *Node) watch(where *lookup) {
 func (n *Node) membersChanged(where *lookup) {
 	n.links.follow(where.nodes(), n.settings.node)
 	n.names.tableChanged(where.replica.Nodes()) // after follow, so that no link is at the address of a former process
+	if n.hasAgreedToEnd() {
+		n.endNoted.Do(n.noteEnd) // before this process ends, because Close of its instances may take long
+	}
 	n.post(func(h *happened) { h.members = true })
 	n.gone.look()
 }

@@ -31,7 +31,7 @@ func (c *clients) awaitRoom(ctx context.Context, owner string, own bool) bool {
 	case made := <-done:
 		return made
 	case <-ctx.Done():
-	case <-c.node.stop:
+	case <-c.node.ctx.Done():
 	}
 	return false
 }

@@ -139,7 +139,7 @@ func (c *clients) handleConnect(_ any, stream gogrpc.ServerStream) error {
 			}
 		case <-ctx.Done():
 			return status.Error(codes.Canceled, "the stream has ended")
-		case <-c.node.stop:
+		case <-c.node.ctx.Done():
 			return status.Error(codes.Unavailable, "the node stops")
 		}
 	}
@@ -170,7 +170,7 @@ func (c *clients) receiveAll(ctx context.Context, stream gogrpc.ServerStream, na
 		case s.taken <- struct{}{}: // the core receives from it when it has taken the frame
 		case <-ctx.Done():
 			return
-		case <-c.node.stop:
+		case <-c.node.ctx.Done():
 			return
 		}
 		c.node.post(func(h *happened) { h.addFrame(frame{from: name, data: f, taken: s.taken}) })

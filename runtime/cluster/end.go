@@ -113,7 +113,7 @@ func (n *Node) End(result error) {
 		n.post(func(h *happened) { h.ended, h.result, h.flushed = true, result, flushed })
 		finished := hasFinished(n.core.pool)
 		if n.knowsEnd.Store(finished); finished && n.entered {
-			n.noteEnd()
+			n.endNoted.Do(n.noteEnd) // it may not have followed the table yet
 		}
 		wait := n.settings.farewell(result == nil || finished)
 		if n.client != nil {
@@ -125,7 +125,7 @@ func (n *Node) End(result error) {
 		}
 		n.awaitLeaving()
 	}
-	close(n.stop)
+	n.stop()
 	if n.done != nil {
 		<-n.done
 	}

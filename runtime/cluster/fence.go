@@ -163,7 +163,7 @@ func (f *fence) keep() {
 		l.OnRenewal(f.gate.OpenGate)
 		select {
 		case <-l.Done():
-		case <-n.stop:
+		case <-n.ctx.Done():
 			return
 		}
 		f.gate.CloseGate() // another holder may have the lease before its time is over
@@ -189,15 +189,8 @@ func (f *fence) keep() {
 // regain gets the lease again, until retry.timeout has passed. It returns false if the node must end.
 func (f *fence) regain() bool {
 	n := f.node
-	ctx, cancel := context.WithTimeout(context.Background(), n.settings.Retry.Timeout)
+	ctx, cancel := context.WithTimeout(n.ctx, n.settings.Retry.Timeout)
 	defer cancel()
-	go func() {
-		select {
-		case <-n.stop:
-			cancel()
-		case <-ctx.Done():
-		}
-	}()
 	err := f.acquire(ctx)
 	switch {
 	case err == nil && n.names.isOwner():

@@ -114,7 +114,7 @@ func (g *gone) run() {
 	defer timer.Stop()
 	for {
 		select {
-		case <-g.node.stop:
+		case <-g.node.ctx.Done():
 			return
 		case <-g.wake:
 		case <-timer.C:

@@ -36,6 +36,7 @@ type Node struct {
 	opened    atomic.Pointer[opened] // for views
 	ending    atomic.Bool            // End was called
 	knowsEnd  atomic.Bool            // the topology has finished on this node
+	endNoted  sync.Once              // see noteEnd
 	farewells farewells
 	entered   bool                   // this process was entered in the address table
 	where     atomic.Pointer[lookup] // for Find
@@ -55,7 +56,8 @@ type Node struct {
 
 	proposals sync.WaitGroup // transactions of the core
 
-	stop chan struct{} // closed when the loop must end
+	ctx  context.Context // ends when the loop must end
+	stop context.CancelFunc
 	done chan struct{} // closed when the loop has ended; nil before it begins
 }
 
@@ -83,9 +85,9 @@ func newNode(s settings) *Node {
 // newProcess makes what nodes and clients have in common.
 func newProcess(s settings) *Node {
 	n := &Node{
-		mailbox: newMailbox(), settings: s, log: s.log, boot: table.NewBoot(), began: time.Now(),
-		stop: make(chan struct{}), gone: newGone(),
+		mailbox: newMailbox(), settings: s, log: s.log, boot: table.NewBoot(), began: time.Now(), gone: newGone(),
 	}
+	n.ctx, n.stop = context.WithCancel(context.Background())
 	n.posted = n.tryRun
 	return n
 }
@@ -115,7 +117,7 @@ func (n *Node) start() {
 	go n.loop()
 }
 
-// loop runs the core until stop is closed.
+// loop runs the core until ctx ends.
 func (n *Node) loop() {
 	defer close(n.done)
 	for {
@@ -125,7 +127,7 @@ func (n *Node) loop() {
 			n.step()
 			n.running.Unlock()
 			n.runAgain()
-		case <-n.stop:
+		case <-n.ctx.Done():
 			n.running.Lock()
 			n.started = false
 			n.timer.Stop()
@@ -182,17 +184,8 @@ const proposePause = 100 * time.Millisecond
 // end of the node or of the table ends a proposal without a result.
 func (n *Node) propose(p proposal) {
 	n.proposals.Go(func() {
-		ctx, cancel := context.WithCancel(context.Background())
-		defer cancel()
-		go func() {
-			select {
-			case <-n.stop:
-				cancel()
-			case <-ctx.Done():
-			}
-		}()
-		for ctx.Err() == nil {
-			_, err := n.table.Txn(ctx, p.guards, []table.Change{p.agree})
+		for n.ctx.Err() == nil {
+			_, err := n.table.Txn(n.ctx, p.guards, []table.Change{p.agree})
 			if err == nil || errors.Is(err, table.ErrGuard) {
 				n.post(func(h *happened) { h.proposed = append(h.proposed, proposed{p, err == nil}) })
 				return
@@ -201,7 +194,7 @@ func (n *Node) propose(p proposal) {
 			case <-time.After(proposePause):
 			case <-n.table.Done(): // watch ends the node
 				return
-			case <-ctx.Done():
+			case <-n.ctx.Done():
 			}
 		}
 	})

@@ -40,7 +40,7 @@ func TestTheNodeLooksAtEachPost(t *testing.T) {
 		})
 	}
 	posting.Wait()
-	close(n.stop)
+	n.stop()
 	<-n.done
 }
 

@@ -55,6 +55,7 @@ type program struct {
 	gated      bool                            // the sources wait before they send more than allowed messages
 	allowed    atomic.Int64                    // of each source
 	init       func(ctx context.Context) error // nil: instances have no Init
+	close      func(*top)                      // called by Close of each instance; nil: nothing is called
 
 	mu     sync.Mutex
 	faults []string
@@ -243,6 +244,13 @@ func (c *cell) Init(ctx context.Context) error {
 }
 
 func (c *cell) Finish() error { return nil }
+
+func (c *cell) Closer() func() error {
+	if c.p == nil || c.p.top.program.close == nil {
+		return nil
+	}
+	return func() error { c.p.top.program.close(c.p.top); return nil }
+}
 
 // send sends a message along each edge, to an instance that depends on the number of
 // messages.

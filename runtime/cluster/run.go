@@ -113,7 +113,7 @@ func (n *Node) notedProcess() (boot table.Boot, knew bool) {
 	return table.Boot(number), rest == knewEnd
 }
 
-// noteEnd notes that this process knows that the topology has finished. If that fails, the next process waits for the
+// noteEnd notes that this process knows that the topology has finished: its groups have, or go on to their end. If that fails, the next process waits for the
 // address table, as after a crash before the end.
 func (n *Node) noteEnd() {
 	f, err := os.OpenFile(filepath.Join(n.settings.Dir, processFile), os.O_WRONLY|os.O_APPEND, 0)

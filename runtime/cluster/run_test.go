@@ -176,3 +176,44 @@ func TestKilledAfterTheEnd(t *testing.T) {
 		}
 	})
 }
+
+// TestEndIsNotedWhenItIsRead: a process that is killed after it has read the end, and before it has ended, has left a note for
+// the next one.
+func TestEndIsNotedWhenItIsRead(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		network, tables := transport.NewMemory(transport.MemoryOptions{}), table.NewMemory()
+		r := &runs{t: t, dirs: []string{t.TempDir(), t.TempDir(), t.TempDir()}, log: new(text)}
+		r.open = func(p *program, dir string, s piper.NodeSettings) (*Node, error) {
+			wire, err := network.Join(s.Name)
+			if err != nil {
+				return nil, err
+			}
+			s.Transport = wire
+			r.wires = append(r.wires, wire)
+			return Open(p.config(len(r.dirs), dir, tables), s)
+		}
+		p := newProgram()
+		var mu sync.Mutex
+		ended := map[string]bool{}
+		p.close = func(top *top) {
+			if time.Sleep(time.Millisecond); !top.node.hasAgreedToEnd() || top.node.ending.Load() { // virtual time
+				return
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			ended[top.node.settings.node] = true
+			if _, knew := top.node.notedProcess(); !knew {
+				t.Errorf("%s has read the end, and the file of its process does not say so", top.node.settings.node)
+			}
+		}
+		var tops []*top
+		for i := range r.dirs {
+			tops = append(tops, r.newTop(p, i))
+		}
+		p.runAll(t, tops)
+		r.close()
+		if len(ended) == 0 {
+			t.Error("no process had read the end before it ended")
+		}
+	})
+}

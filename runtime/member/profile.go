@@ -57,7 +57,7 @@ var Profiles = map[string]Profile{
 		Health:          8,                      // an overloaded node makes 8 times fewer mistakes, and detects 8 times slower
 		ForgetDead:      24 * time.Hour,         // an operator looks at the list once a day; about 200 bytes per dead member
 		ForgetLeft:      time.Hour,              // much longer than news about it can travel; about 200 bytes per member
-		Lease:           6 * time.Second,        // survives the election of a leader, and syncs of a slow disk; a commit per node and 1.5 s
+		Lease:           6 * time.Second,        // survives the election of a leader, and syncs of a slow disk; a commit each 1.5 s for all nodes
 	},
 	// Processes on one host, for tests and development.
 	ProfileLocal: {

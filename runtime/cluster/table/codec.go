@@ -32,6 +32,14 @@ type reader struct{ fields.Reader }
 
 func newReader(b []byte) *reader { return &reader{fields.Reader{B: b, Damaged: ErrDamaged}} }
 
+func (r *reader) duration() time.Duration {
+	n := r.Uint()
+	if n > math.MaxInt64 {
+		r.Fail("a duration has %d nanoseconds", n)
+	}
+	return time.Duration(n)
+}
+
 func appendInt(b []byte, n int) []byte { return binary.AppendUvarint(b, uint64(n)) }
 
 // AppendCommand appends an encoded command to b. Numbers below zero, and commands that
@@ -59,8 +67,13 @@ func AppendCommand(b []byte, c *Command) ([]byte, error) {
 	case CommandAcquire:
 		b = fields.AppendText(fields.AppendText(b, c.Name), c.Holder)
 		b = binary.AppendUvarint(b, uint64(c.TTL))
-	case CommandRenew, CommandRelease:
+	case CommandRelease:
 		b = binary.AppendUvarint(fields.AppendText(b, c.Name), c.Token)
+	case CommandRenew:
+		b = appendInt(b, len(c.Renewals))
+		for _, w := range c.Renewals {
+			b = binary.AppendUvarint(binary.AppendUvarint(fields.AppendText(b, w.Name), w.Token), uint64(w.Asked))
+		}
 	default:
 		return nil, fmt.Errorf("%w: %d is not a kind of command", ErrInvalid, c.Kind)
 	}
@@ -241,9 +254,13 @@ func ReadCommand(b []byte) (*Command, error) {
 		}
 	case CommandAcquire:
 		c.Name, c.Holder = r.Text(NameBytesMax), r.Text(NameBytesMax)
-		c.TTL = time.Duration(min(r.Uint(), math.MaxInt64))
-	case CommandRenew, CommandRelease:
+		c.TTL = r.duration()
+	case CommandRelease:
 		c.Name, c.Token = r.Text(NameBytesMax), r.Uint()
+	case CommandRenew:
+		for range r.Count(LeasesMax) {
+			c.Renewals = append(c.Renewals, Renewal{r.Text(NameBytesMax), r.Uint(), r.duration()})
+		}
 	default:
 		r.Fail("%d is not a kind of command", c.Kind)
 	}

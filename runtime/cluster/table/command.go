@@ -8,12 +8,12 @@ import (
 // CommandKind is the kind of a command.
 type CommandKind uint8
 
-// The kinds of commands. The numbers are in the log and must not change.
+// The kinds of commands. The numbers are in the log and must not change. 3 was the renewal of one lease.
 const (
 	CommandTxn     CommandKind = 1
 	CommandAcquire CommandKind = 2
-	CommandRenew   CommandKind = 3
 	CommandRelease CommandKind = 4
+	CommandRenew   CommandKind = 5
 )
 
 // Command is an entry in the log of a table.
@@ -22,10 +22,12 @@ type Command struct {
 	Guards  []Guard  // of CommandTxn
 	Changes []Change // of CommandTxn
 
-	Name   string        // of the lease
+	Renewals []Renewal // of CommandRenew
+
+	Name   string        // of the lease, of CommandAcquire and CommandRelease
 	Holder string        // of CommandAcquire
 	TTL    time.Duration // of CommandAcquire
-	Token  uint64        // of CommandRenew and CommandRelease
+	Token  uint64        // of CommandRelease
 }
 
 // Check returns an error if the command exceeds a limit.
@@ -33,7 +35,18 @@ func (c *Command) Check() error {
 	if len(c.Guards) > ChangesMax || len(c.Changes) > ChangesMax {
 		return fmt.Errorf("%w: a transaction has at most %d guards and %[2]d changes, got %d and %d", ErrLimit, ChangesMax, len(c.Guards), len(c.Changes))
 	}
-	if c.Kind == CommandTxn {
+	switch c.Kind {
+	case CommandTxn:
+		return nil
+	case CommandRenew:
+		if len(c.Renewals) > LeasesMax {
+			return fmt.Errorf("%w: a command has at most %d renewals, got %d", ErrLimit, LeasesMax, len(c.Renewals))
+		}
+		for _, w := range c.Renewals {
+			if err := checkName("lease", w.Name); err != nil {
+				return err
+			}
+		}
 		return nil
 	}
 	if err := checkName("lease", c.Name); err != nil {

@@ -16,7 +16,6 @@ type Lease struct {
 	Token uint64
 
 	release func(ctx context.Context) error
-	once    sync.Once
 	done    chan struct{}
 	err     error
 
@@ -45,31 +44,33 @@ func (l *Lease) Err() error {
 }
 
 // OnRenewal calls f with the time at which the lease is lost unless it is renewed, by the clock of this process: now, and
-// after each renewal. f must not wait.
+// after each renewal, but not after the lease has ended. f must not wait, and must not call methods of the lease.
 func (l *Lease) OnRenewal(f func(until time.Time)) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.renewed = f
-	if !l.until.IsZero() {
+	if !l.until.IsZero() && l.Err() == nil {
 		f(l.until)
 	}
 }
 
-// renew notes a renewal.
+// renew notes a renewal. One that comes after the end has no effect.
 func (l *Lease) renew(until time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.until = until; l.renewed != nil {
+	if l.until = until; l.renewed != nil && l.Err() == nil {
 		l.renewed(until)
 	}
 }
 
 // End ends the lease here, for engines. Only the first call has an effect.
 func (l *Lease) End(err error) {
-	l.once.Do(func() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.Err() == nil {
 		l.err = err
 		close(l.done)
-	})
+	}
 }
 
 // Release ends the lease, so that another holder can acquire it at once. It returns an
@@ -86,13 +87,9 @@ func (l *Lease) Release(ctx context.Context) error {
 // replica of this node has applied it.
 type Propose func(ctx context.Context, c *Command) (Outcome, error)
 
-// renewals is how many times a lease is renewed within its ttl. Two of them may fail, or
-// get no answer until the next one is due.
-const renewals = 4
-
-// AcquireWith implements Acquire of [Table] with commands in the log. closed ends the
-// lease when the table ends.
-func AcquireWith(ctx context.Context, r *Replica, propose Propose, closed <-chan struct{}, c *Command) (*Lease, error) {
+// AcquireWith implements Acquire of [Table] with commands in the log. ask asks for a renewal: the log
+// gets it soon, or never.
+func AcquireWith(ctx context.Context, r *Replica, propose Propose, ask func(context.Context, Renewal), c *Command) (*Lease, error) {
 	if err := c.Check(); err != nil {
 		return nil, err
 	}
@@ -112,14 +109,12 @@ func AcquireWith(ctx context.Context, r *Replica, propose Propose, closed <-chan
 				}
 				return out.Err(release)
 			}
-			renew := &Command{Kind: CommandRenew, Name: l.Name, Token: l.Token}
-			go l.Keep(func(ctx context.Context) error {
-				out, err := propose(ctx, renew)
-				if err == nil {
-					err = out.Err(renew)
-				}
-				return err
-			}, began, c.TTL, closed)
+			applied := time.Duration(0) // Asked of the last renewal that was applied
+			go l.Keep(func(ctx context.Context) (time.Time, error) {
+				asked, err := r.renew(ctx, Renewal{l.Name, l.Token, time.Since(began)}, applied, c.TTL, ask)
+				applied = max(applied, asked)
+				return began.Add(asked), err
+			}, began, c.TTL, r.Done())
 			return l, nil
 		}
 		err = out.Err(c)
@@ -146,20 +141,27 @@ func (r *Replica) waitReleased(ctx context.Context, name string, expires time.Du
 	return err
 }
 
-// Keep renews the lease until it ends, for engines. renew returns an error that matches
-// ErrLeaseLost if the lease cannot be renewed any more. Its context ends when the next
-// renewal is due. The lease is lost when the ttl has
-// passed since the last successful call of renew began, by the clock of this process; the
+// Keep renews the lease until it ends, for engines. renew returns a time at which the table had not
+// renewed the lease yet, by the clock of this process, or an error. If this matches
+// ErrLeaseLost, the lease cannot be renewed any more. The context of renew ends when the next
+// renewal is due. The lease is lost when the ttl has passed since the last time that renew has returned; the
 // first time is renewed. closed ends the lease.
-func (l *Lease) Keep(renew func(ctx context.Context) error, renewed time.Time, ttl time.Duration, closed <-chan struct{}) {
+//
+// The time of day decides when a lease is renewed. So the renewals of all nodes come at the same time, and an
+// engine can write them together.
+func (l *Lease) Keep(renew func(ctx context.Context) (since time.Time, err error), renewed time.Time, ttl time.Duration, closed <-chan struct{}) {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	l.renew(renewed.Add(ttl))
 	every := ttl / renewals
-	results := make(chan error, 1)
+	type result struct {
+		since time.Time
+		err   error
+	}
+	results := make(chan result, 1)
 	expire := time.NewTimer(time.Until(renewed.Add(ttl)))
 	defer expire.Stop()
-	next := time.NewTimer(every)
+	next := time.NewTimer(untilMultiple(every))
 	defer next.Stop()
 	var began time.Time
 	for {
@@ -175,17 +177,25 @@ func (l *Lease) Keep(renew func(ctx context.Context) error, renewed time.Time, t
 			go func() {
 				limited, cancel := context.WithTimeout(ctx, every)
 				defer cancel()
-				results <- renew(limited)
+				since, err := renew(limited)
+				results <- result{since, err}
 			}()
-		case err := <-results:
+		case r := <-results:
+			pause := time.Until(began.Add(every))
 			switch {
-			case errors.Is(err, ErrLeaseLost):
-				l.End(err)
-			case err == nil:
-				expire.Reset(time.Until(began.Add(ttl)))
-				l.renew(began.Add(ttl))
+			case errors.Is(r.err, ErrLeaseLost):
+				l.End(r.err)
+			case r.err == nil:
+				expire.Reset(time.Until(r.since.Add(ttl)))
+				l.renew(r.since.Add(ttl))
+				pause = untilMultiple(every)
 			}
-			next.Reset(time.Until(began.Add(every)))
+			next.Reset(pause)
 		}
 	}
+}
+
+// untilMultiple returns the time until the time of day is a multiple of d.
+func untilMultiple(d time.Duration) time.Duration {
+	return d - time.Duration(time.Now().UnixNano())%d
 }

@@ -16,10 +16,10 @@ import (
 func TestLeaseIsLost(t *testing.T) {
 	errNetwork := errors.New("no connection")
 	const ttl = 8 * time.Second
-	for name, renew := range map[string]func(context.Context) error{
-		"the renewals fail":            func(context.Context) error { return errNetwork },
-		"the renewals get no answer":   func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() },
-		"another holder has the lease": func(context.Context) error { return table.ErrLeaseLost },
+	for name, renew := range map[string]func(context.Context) (time.Time, error){
+		"the renewals fail":            func(context.Context) (time.Time, error) { return time.Time{}, errNetwork },
+		"the renewals get no answer":   func(ctx context.Context) (time.Time, error) { <-ctx.Done(); return time.Time{}, ctx.Err() },
+		"another holder has the lease": func(context.Context) (time.Time, error) { return time.Time{}, table.ErrLeaseLost },
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -81,21 +81,21 @@ func TestLeaseOfDeadHolder(t *testing.T) {
 
 // TestRenewalsThatRecover lets two renewals fail: the lease is not lost.
 func TestRenewalsThatRecover(t *testing.T) {
-	for name, fail := range map[string]func(context.Context) error{
-		"an error":  func(context.Context) error { return errors.New("no connection") },
-		"no answer": func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() },
+	for name, fail := range map[string]func(context.Context) (time.Time, error){
+		"an error":  func(context.Context) (time.Time, error) { return time.Time{}, errors.New("no connection") },
+		"no answer": func(ctx context.Context) (time.Time, error) { <-ctx.Done(); return time.Time{}, ctx.Err() },
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				const ttl = 8 * time.Second
 				failures := 2 // of four renewals within a ttl
 				l := table.NewLease("x", 1, func(context.Context) error { return nil })
-				go l.Keep(func(ctx context.Context) error {
+				go l.Keep(func(ctx context.Context) (time.Time, error) {
 					if failures > 0 {
 						failures--
 						return fail(ctx)
 					}
-					return nil
+					return time.Now(), nil
 				}, time.Now(), ttl, nil)
 				time.Sleep(10 * ttl) // virtual time
 				if err := l.Err(); err != nil {
@@ -115,11 +115,11 @@ func TestRenewalsAreReported(t *testing.T) {
 		const ttl = 8 * time.Second
 		began := time.Now()
 		l := table.NewLease("x", 1, nil)
-		go l.Keep(func(context.Context) error {
+		go l.Keep(func(context.Context) (time.Time, error) {
 			if time.Since(began) > 5*time.Second {
-				return errors.New("no connection")
+				return time.Time{}, errors.New("no connection")
 			}
-			return nil
+			return time.Now(), nil
 		}, began, ttl, nil)
 		synctest.Wait()
 		var until []time.Duration
@@ -128,5 +128,19 @@ func TestRenewalsAreReported(t *testing.T) {
 		if want := []time.Duration{ttl, ttl + 2*time.Second, ttl + 4*time.Second}; !slices.Equal(until, want) || time.Since(began) != want[2] {
 			t.Errorf("the lease was lost after %v, and the holder had it until %v; want %v", time.Since(began), until, want)
 		}
+	})
+}
+
+// TestEndedLeaseIsNotRenewed: the holder of a lease that has ended learns of no renewal, so that its gate stays closed.
+func TestEndedLeaseIsNotRenewed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := table.NewLease("x", 1, func(context.Context) error { return nil })
+		report := func(until time.Time) { t.Errorf("the holder has the lease for %v after its end", time.Until(until)) }
+		if err := l.Release(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		l.OnRenewal(report)
+		l.Keep(nil, time.Now(), time.Second, nil) // an answer that was late
+		l.OnRenewal(report)
 	})
 }

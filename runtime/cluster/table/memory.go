@@ -26,7 +26,7 @@ func NewMemory() *Memory {
 func (m *Memory) Open() Table {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	t := &memoryTable{memory: m, replica: NewReplica(), done: make(chan struct{})}
+	t := &memoryTable{memory: m, replica: NewReplica()}
 	if m.revision > 0 {
 		t.replica.Adopt(m.state.copy())
 	}
@@ -62,7 +62,6 @@ func (m *Memory) Cut(node Table, cut bool) {
 type memoryTable struct {
 	memory  *Memory
 	replica *Replica
-	done    chan struct{}
 }
 
 func (t *memoryTable) Replica() *Replica { return t.replica }
@@ -127,27 +126,20 @@ func (t *memoryTable) Acquire(ctx context.Context, name, holder string, ttl time
 		_, out, err := t.propose(ctx, c)
 		return out, err
 	}
-	return AcquireWith(ctx, t.replica, propose, t.done, &Command{Kind: CommandAcquire, Name: name, Holder: holder, TTL: ttl})
-}
-
-func (t *memoryTable) Done() <-chan struct{} { return t.done }
-
-func (t *memoryTable) Err() error {
-	select {
-	case <-t.done:
-		return ErrClosed
-	default:
-		return nil
+	renew := func(ctx context.Context, w Renewal) {
+		_, _ = propose(ctx, &Command{Kind: CommandRenew, Renewals: []Renewal{w}})
 	}
+	return AcquireWith(ctx, t.replica, propose, renew, &Command{Kind: CommandAcquire, Name: name, Holder: holder, TTL: ttl})
 }
+
+func (t *memoryTable) Done() <-chan struct{} { return t.replica.Done() }
+
+func (t *memoryTable) Err() error { return t.replica.Err() }
 
 func (t *memoryTable) Close() error {
 	t.memory.mu.Lock()
 	defer t.memory.mu.Unlock()
-	if t.memory.open[t] {
-		delete(t.memory.open, t)
-		t.replica.Fail(ErrClosed)
-		close(t.done)
-	}
+	delete(t.memory.open, t)
+	t.replica.Fail(ErrClosed)
 	return nil
 }

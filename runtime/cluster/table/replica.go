@@ -17,14 +17,15 @@ type Replica struct {
 	from    Revision      // the events after this revision are in events
 	adopted uint64        // grows with each Adopt
 	changed chan struct{} // closed at the next change; nil: no goroutine waits
-	err     error         // set when there will be no more changes
+	ended   chan struct{} // closed when there will be no more changes
+	err     error         // why; set before ended is closed
 
 	current atomic.Pointer[State] // state, for lookups
 }
 
 // NewReplica returns a replica of an empty table.
 func NewReplica() *Replica {
-	r := &Replica{state: NewState()}
+	r := &Replica{state: NewState(), ended: make(chan struct{})}
 	r.current.Store(r.state)
 	return r
 }
@@ -170,13 +171,27 @@ func (r *Replica) wake() {
 	}
 }
 
-// Fail ends all watchers with an error, for engines.
+// Fail ends all watchers with an error, for engines. Only the first call has an effect.
 func (r *Replica) Fail(err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.err == nil {
 		r.err = err
+		close(r.ended)
 		r.wake()
+	}
+}
+
+// Done implements Done of a [Table]: the channel is closed by Fail.
+func (r *Replica) Done() <-chan struct{} { return r.ended }
+
+// Err implements Err of a [Table]: it returns the error of Fail.
+func (r *Replica) Err() error {
+	select {
+	case <-r.ended:
+		return r.err
+	default:
+		return nil
 	}
 }
 

@@ -24,6 +24,8 @@ type lease struct {
 	LeaseState
 	ttl     time.Duration
 	renewed int64 // time of the entry, Unix nanoseconds
+
+	asked time.Duration // of the last renewal, see Renewal.Asked; not in snapshots, because only its holder needs it
 }
 
 // expired reports whether another holder may acquire the lease.
@@ -81,7 +83,7 @@ func (s *State) Apply(revision Revision, now int64, c *Command) (Outcome, *Event
 	case CommandAcquire:
 		out.Number, err = s.acquire(c, now, e)
 	case CommandRenew:
-		err = s.renew(c, now)
+		s.renew(c, now)
 	case CommandRelease:
 		err = s.release(c, e)
 	default:
@@ -186,20 +188,19 @@ func (s *State) acquire(c *Command, now int64, e *Event) (token uint64, err *ref
 	return s.token, nil
 }
 
-// renew extends a lease.
-func (s *State) renew(c *Command, now int64) *refusal {
-	o := s.leases[c.Name]
-	if o == nil || o.Token != c.Token {
-		return refuse(codeLost, "the lease %q does not have the token %d any more", c.Name, c.Token)
+// renew extends the leases that still have their tokens. The others have another holder, or none.
+func (s *State) renew(c *Command, now int64) {
+	for _, w := range c.Renewals {
+		if o := s.leases[w.Name]; o != nil && o.Token == w.Token {
+			o.renewed, o.asked = max(o.renewed, now), max(o.asked, w.Asked)
+		}
 	}
-	o.renewed = max(o.renewed, now)
-	return nil
 }
 
 // release removes a lease.
 func (s *State) release(c *Command, e *Event) *refusal {
-	if err := s.renew(c, 0); err != nil {
-		return err
+	if o := s.leases[c.Name]; o == nil || o.Token != c.Token {
+		return refuse(codeLost, "the lease %q does not have the token %d any more", c.Name, c.Token)
 	}
 	delete(s.leases, c.Name)
 	e.Leases = append(e.Leases, LeaseState{Name: c.Name})

@@ -70,8 +70,6 @@ type Table struct {
 	inputs  chan func(now int64)
 	stop    chan struct{}
 	stopped sync.Once
-	done    chan struct{}
-	err     error // set before done is closed
 
 	mu      sync.Mutex
 	waiting map[uint64]chan result // by number
@@ -90,7 +88,7 @@ func Open(c Config) (*Table, error) {
 	}
 	t := &Table{
 		config: c, group: transport.GroupID(c.Topology, c.Group+"/broadcast"), replica: table.NewReplica(), log: log,
-		inputs: make(chan func(int64), inputsMax), stop: make(chan struct{}), done: make(chan struct{}), waiting: map[uint64]chan result{},
+		inputs: make(chan func(int64), inputsMax), stop: make(chan struct{}), waiting: map[uint64]chan result{},
 	}
 	t.core = newCore(c.Node, t.replica, log, contents)
 	c.Transport.Handle(t.group, t.receive)
@@ -152,9 +150,7 @@ func (t *Table) run() {
 	if closed := t.log.close(); closed != nil && errors.Is(err, table.ErrClosed) {
 		err = closed
 	}
-	t.err = err
 	t.replica.Fail(err)
-	close(t.done)
 }
 
 // flush sends the messages of the core, and passes results to their callers.
@@ -213,7 +209,10 @@ func (t *Table) Acquire(ctx context.Context, name, holder string, ttl time.Durat
 		r, err := t.propose(ctx, c)
 		return r.outcome, err
 	}
-	return table.AcquireWith(ctx, t.replica, propose, t.done, &table.Command{Kind: table.CommandAcquire, Name: name, Holder: holder, TTL: ttl})
+	renew := func(ctx context.Context, w table.Renewal) {
+		_, _ = propose(ctx, &table.Command{Kind: table.CommandRenew, Renewals: []table.Renewal{w}})
+	}
+	return table.AcquireWith(ctx, t.replica, propose, renew, &table.Command{Kind: table.CommandAcquire, Name: name, Holder: holder, TTL: ttl})
 }
 
 // request sends a command or a read to the sequencer, until it answers. If there is
@@ -252,8 +251,8 @@ func (t *Table) request(ctx context.Context, kind byte, data []byte) (result, er
 			}
 			asked = ""
 			again.Reset(t.config.Tick)
-		case <-t.done:
-			return result{}, unknownIf(asked != "" && kind == kindPropose, t.err)
+		case <-t.Done():
+			return result{}, unknownIf(asked != "" && kind == kindPropose, t.Err())
 		case <-ctx.Done():
 			return result{}, unknownIf(asked != "" && kind == kindPropose, ctx.Err())
 		}
@@ -289,24 +288,17 @@ func (t *Table) ask(to string, kind byte, number uint64, data []byte) {
 }
 
 // Done returns a channel that is closed when the table has ended.
-func (t *Table) Done() <-chan struct{} { return t.done }
+func (t *Table) Done() <-chan struct{} { return t.replica.Done() }
 
 // Err returns why the table has ended.
-func (t *Table) Err() error {
-	select {
-	case <-t.done:
-		return t.err
-	default:
-		return nil
-	}
-}
+func (t *Table) Err() error { return t.replica.Err() }
 
 // Close ends the table on this node.
 func (t *Table) Close() error {
 	t.stopped.Do(func() { close(t.stop) })
-	<-t.done
-	if !errors.Is(t.err, table.ErrClosed) {
-		return t.err
+	<-t.Done()
+	if err := t.Err(); !errors.Is(err, table.ErrClosed) {
+		return err
 	}
 	return nil
 }

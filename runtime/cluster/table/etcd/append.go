@@ -26,7 +26,7 @@ func (t *Table) Txn(ctx context.Context, guards []table.Guard, changes []table.C
 	}
 	select {
 	case t.appending <- struct{}{}:
-	case <-t.done:
+	case <-t.Done():
 		return table.Revision{}, t.Err()
 	case <-ctx.Done():
 		return table.Revision{}, ctx.Err()
@@ -45,7 +45,7 @@ func (t *Table) Txn(ctx context.Context, guards []table.Guard, changes []table.C
 			return table.Revision{}, fmt.Errorf("%w: it is in the log, but this node has got a snapshot instead of the entry", table.ErrUnknown)
 		}
 		return a.revision, p.err(&a.outcome)
-	case <-t.done:
+	case <-t.Done():
 		return table.Revision{}, fmt.Errorf("%w: %w", table.ErrUnknown, t.Err())
 	case <-ctx.Done():
 		return table.Revision{}, fmt.Errorf("%w: %w", table.ErrUnknown, ctx.Err())

@@ -69,14 +69,15 @@ func (t *Table) tryAcquire(ctx context.Context, c *table.Command) (l *table.Leas
 		_, err := t.client.Revoke(ctx, granted.ID)
 		return err
 	})
-	renew := func(ctx context.Context) error {
+	renew := func(ctx context.Context) (time.Time, error) {
+		began := time.Now()
 		_, err := t.client.KeepAliveOnce(ctx, granted.ID)
 		if errors.Is(err, rpctypes.ErrLeaseNotFound) {
-			return fmt.Errorf("%w: %q: etcd has ended it", table.ErrLeaseLost, c.Name)
+			err = fmt.Errorf("%w: %q: etcd has ended it", table.ErrLeaseLost, c.Name)
 		}
-		return err
+		return began, err
 	}
-	go l.Keep(renew, began, c.TTL, t.done)
+	go l.Keep(renew, began, c.TTL, t.Done())
 	return l, 0, nil
 }
 

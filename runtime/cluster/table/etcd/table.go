@@ -32,9 +32,7 @@ type Table struct {
 	stop    context.CancelFunc
 	ctx     context.Context // of the goroutines
 	running sync.WaitGroup
-	done    chan struct{}
 	end     sync.Once
-	err     error // set before done is closed
 
 	appending chan struct{} // holds a value while a goroutine appends entries; the others wait for it
 
@@ -85,7 +83,7 @@ func Open(c Config) (*Table, error) {
 	ctx, stop := context.WithCancel(context.Background())
 	t := &Table{
 		config: c, keys: keys{c.Prefix}, client: client, connection: connection, replica: table.NewReplica(), stop: stop, ctx: ctx,
-		done: make(chan struct{}), appending: make(chan struct{}, 1), waiting: map[uint64]*waiter{},
+		appending: make(chan struct{}, 1), waiting: map[uint64]*waiter{},
 	}
 	t.running.Go(t.follow)
 	return t, nil
@@ -140,7 +138,7 @@ func (t *Table) pause(ctx context.Context, d time.Duration, err error) error {
 	case <-timer.C:
 		return nil
 	case <-t.ctx.Done():
-		<-t.done
+		<-t.Done()
 		return t.Err()
 	case <-ctx.Done():
 		return fmt.Errorf("table/etcd: %w; the last request failed: %w", ctx.Err(), err)
@@ -187,17 +185,10 @@ func (b *pauses) next() time.Duration {
 }
 
 // Done returns a channel that is closed when the table has ended.
-func (t *Table) Done() <-chan struct{} { return t.done }
+func (t *Table) Done() <-chan struct{} { return t.replica.Done() }
 
 // Err returns why the table has ended.
-func (t *Table) Err() error {
-	select {
-	case <-t.done:
-		return t.err
-	default:
-		return nil
-	}
-}
+func (t *Table) Err() error { return t.replica.Err() }
 
 // Close ends the table on this node.
 func (t *Table) Close() error {
@@ -216,9 +207,6 @@ func (t *Table) finish(err error) {
 		if closed := t.client.Close(); closed != nil && !errors.Is(closed, context.Canceled) {
 			t.config.Logger.Warn("table: closing the connection to etcd", slog.Any("error", closed))
 		}
-		t.err = err
 		t.replica.Fail(err)
-		close(t.done)
 	})
-	<-t.done
 }

@@ -29,7 +29,7 @@ type Config struct {
 	Transport transport.Transport // shared with other parts of the node; the caller closes it after the table
 
 	ElectionTimeout time.Duration // see raft.Config; 0: 1s
-	Heartbeat       time.Duration // 0: 100ms
+	Heartbeat       time.Duration // 0: 200ms
 
 	// Gone reports that a node will not come back with its disk, as an operator says, or
 	// the failure detector after a long time. The
@@ -44,8 +44,8 @@ type Config struct {
 const (
 	defaultGroup     = "addresses"
 	defaultElection  = time.Second
-	defaultHeartbeat = 100 * time.Millisecond
-	defaultReplace   = time.Minute // longer than the restart of a host's program, so that a restart does not change the voters
+	defaultHeartbeat = 200 * time.Millisecond // five in an election timeout: heartbeats are most of what an idle node does, and the transport loses them only with a connection
+	defaultReplace   = time.Minute            // longer than the restart of a host's program, so that a restart does not change the voters
 
 	snapshotEvery = 4096 // entries: a snapshot of a usual table has a few kilobytes, and the entries since the last one are in memory
 

@@ -46,6 +46,11 @@
 // never gone: it comes back with its log. With fewer than half of the voters no
 // transaction is possible, and the leader cannot replace voters. Lookups still work.
 //
+// # Leases
+//
+// A holder asks the leader for a renewal. The leader writes the renewals of all nodes as one
+// command, see [table.Replica.RenewTogether]. The holder finds it in its replica.
+//
 // # Guarantees
 //
 // All guarantees of package table. A revision is the term and the index of the entry in

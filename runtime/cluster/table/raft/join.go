@@ -23,19 +23,24 @@ const waitTimeouts = 10
 // does not fit is dropped, and its sender repeats it.
 func (t *Table) receive(from string, payloads [][]byte) {
 	for _, b := range payloads {
-		r, a, err := readMessage(b)
-		switch {
-		case err != nil:
+		m, err := readMessage(b)
+		if err != nil {
 			t.config.Logger.Warn("table: a damaged message about members was ignored", slog.String("sender", from))
-		case r != nil:
+		}
+		switch m := m.(type) {
+		case request:
 			select {
-			case t.requests <- incoming{from, *r}:
+			case t.requests <- incoming{from, m}:
 			default:
 			}
-		default:
+		case answer:
 			select {
-			case t.answers <- *a:
+			case t.answers <- m:
 			default:
+			}
+		case []table.Renewal:
+			for _, w := range m {
+				t.takeRenewal(w)
 			}
 		}
 	}
@@ -51,7 +56,8 @@ const leaderlessTimeouts = 5
 // not answer to a node without a vote.
 func (t *Table) seek(ctx context.Context) {
 	number := randomNumber()
-	tick := time.NewTicker(max(t.config.Heartbeat, t.config.ElectionTimeout/4))
+	every := max(t.config.Heartbeat, t.config.ElectionTimeout/4)
+	tick := time.NewTimer(every)
 	defer tick.Stop()
 	var waiting waiting
 	var leaderless time.Time // since when this node is a member and knows no leader
@@ -71,8 +77,10 @@ func (t *Table) seek(ctx context.Context) {
 			m, _ := t.current()
 			if _, ok := m.Leader(); ok { // unlike Status, it does not wake the loop of the machine
 				leaderless, waiting.worked = time.Time{}, true
+				tick.Reset(t.config.ElectionTimeout)
 				continue
 			}
+			tick.Reset(every)
 			s := m.Status()
 			r := request{number: number, id: s.ID, address: t.config.Address, plan: t.config.Plan}
 			switch {
@@ -169,6 +177,9 @@ func (t *Table) lead(ctx context.Context) {
 
 func (t *Table) leads() (*machine, raft.Status, bool) {
 	m, _ := t.current()
+	if leader, _ := m.Leader(); leader != t.config.Node { // unlike Status, it does not wake the loop of the machine
+		return m, raft.Status{}, false
+	}
 	s := m.Status()
 	return m, s, s.Role == "leader"
 }

@@ -9,11 +9,13 @@ import (
 )
 
 // A node that is not a member of the group asks the first nodes to admit it, and a member
-// that hears of no leader asks whether it is still one. The leader answers. Both messages travel in a group of the transport of their own.
+// that hears of no leader asks whether it is still one. The leader answers. A holder of a lease asks the leader to renew
+// it, and finds the answer in its replica. These messages travel in a group of the transport of their own.
 const (
 	messageVersion = 1
 	kindRequest    = 1
 	kindAnswer     = 2
+	kindRenewal    = 3
 )
 
 // textMax limits the text of an answer.
@@ -64,27 +66,39 @@ func appendAnswer(b []byte, a answer) []byte {
 	return fields.AppendText(b, a.text[:min(len(a.text), textMax)])
 }
 
-// readMessage decodes a message of another node: a request or an answer.
-func readMessage(b []byte) (r *request, a *answer, err error) {
+func appendRenewals(b []byte, w ...table.Renewal) []byte {
+	c, _ := table.AppendCommand(nil, &table.Command{Kind: table.CommandRenew, Renewals: w}) // within the limits
+	return append(append(b, messageVersion, kindRenewal), c...)
+}
+
+// readMessage decodes a message of another node: a request, an answer, or a []table.Renewal.
+func readMessage(b []byte) (m any, err error) {
 	if len(b) < 2 || b[0] != messageVersion {
-		return nil, nil, errMessage
+		return nil, errMessage
 	}
 	in := fields.Reader{B: b[2:]}
 	switch b[1] {
 	case kindRequest:
-		r = &request{number: in.Uint(), id: in.Uint(), address: in.Text(table.NameBytesMax), plan: in.Text(table.PlanBytesMax), known: in.Uint()}
+		m = request{number: in.Uint(), id: in.Uint(), address: in.Text(table.NameBytesMax), plan: in.Text(table.PlanBytesMax), known: in.Uint()}
 	case kindAnswer:
-		a = &answer{number: in.Uint(), code: answerCode(in.Byte())}
+		a := answer{number: in.Uint(), code: answerCode(in.Byte())}
 		if a.code == answerPlan {
 			a.plan = table.Plan{Hash: in.Text(table.PlanBytesMax), Description: in.Text(table.DescriptionBytesMax)}
 		} else {
 			a.text = in.Text(textMax)
 		}
+		m = a
+	case kindRenewal:
+		c, err := table.ReadCommand(in.B)
+		if err != nil || c.Kind != table.CommandRenew {
+			return nil, errMessage
+		}
+		return c.Renewals, nil
 	default:
-		return nil, nil, errMessage
+		return nil, errMessage
 	}
 	if in.End() != nil {
-		return nil, nil, errMessage
+		return nil, errMessage
 	}
-	return r, a, nil
+	return m, nil
 }

@@ -30,18 +30,17 @@ type Table struct {
 	adopt    chan struct{} // the state of the machine may not be the state of the replica
 	ended    chan struct{} // the machine may have ended
 	requests chan incoming
+	renewals chan table.Renewal
 	answers  chan answer
 	warned   warned // owned by lead
 
 	stop    context.CancelFunc // ends the goroutines
 	running sync.WaitGroup
-	done    chan struct{}
 	end     sync.Once
 
 	mu      sync.Mutex
 	machine *machine
 	changed chan struct{} // closed when machine is another one
-	err     error         // why the table ended
 }
 
 var (
@@ -67,8 +66,8 @@ func Open(c Config) (*Table, error) {
 	t := &Table{
 		config: c, replica: table.NewReplica(), control: transport.GroupID(c.Topology, c.Group+"/members"),
 		adopt: make(chan struct{}, 1), ended: make(chan struct{}, 1),
-		requests: make(chan incoming, requestsMax), answers: make(chan answer, requestsMax),
-		done: make(chan struct{}), changed: make(chan struct{}),
+		requests: make(chan incoming, requestsMax), renewals: make(chan table.Renewal, requestsMax), answers: make(chan answer, requestsMax),
+		changed: make(chan struct{}),
 	}
 	m, err := t.start()
 	if err != nil {
@@ -83,7 +82,7 @@ func Open(c Config) (*Table, error) {
 		}
 	}
 	c.Transport.Handle(t.control, t.receive)
-	for _, f := range []func(context.Context){t.run, t.seek, t.lead} {
+	for _, f := range []func(context.Context){t.run, t.seek, t.lead, t.renewTogether} {
 		t.running.Go(func() { f(ctx) })
 	}
 	return t, nil
@@ -225,7 +224,7 @@ func (t *Table) call(ctx context.Context, f func(*machine) error) error {
 		}
 		select {
 		case <-changed:
-		case <-t.done:
+		case <-t.Done():
 		case <-ctx.Done():
 			return ctx.Err()
 		}
@@ -301,6 +300,12 @@ func (t *Table) propose(ctx context.Context, c *table.Command) (revision table.R
 	return revision, out, nil
 }
 
+// outcome is propose without the revision.
+func (t *Table) outcome(ctx context.Context, c *table.Command) (table.Outcome, error) {
+	_, out, err := t.propose(ctx, c)
+	return out, err
+}
+
 // Sync waits until the replica has all acknowledged transactions. It asks a majority.
 func (t *Table) Sync(ctx context.Context) error {
 	return t.call(ctx, func(m *machine) error { return m.Read(ctx, t.adoptState) })
@@ -308,11 +313,32 @@ func (t *Table) Sync(ctx context.Context) error {
 
 // Acquire acquires a lease.
 func (t *Table) Acquire(ctx context.Context, name, holder string, ttl time.Duration) (*table.Lease, error) {
-	propose := func(ctx context.Context, c *table.Command) (table.Outcome, error) {
-		_, out, err := t.propose(ctx, c)
-		return out, err
+	return table.AcquireWith(ctx, t.replica, t.outcome, t.askRenewal, &table.Command{Kind: table.CommandAcquire, Name: name, Holder: holder, TTL: ttl})
+}
+
+// askRenewal passes a renewal to the leader, if this node knows one.
+func (t *Table) askRenewal(_ context.Context, w table.Renewal) {
+	m, _ := t.current()
+	switch leader, known := m.Leader(); {
+	case !known:
+	case leader == t.config.Node:
+		t.takeRenewal(w)
+	default:
+		t.send(leader, appendRenewals(nil, w))
 	}
-	return table.AcquireWith(ctx, t.replica, propose, t.done, &table.Command{Kind: table.CommandAcquire, Name: name, Holder: holder, TTL: ttl})
+}
+
+// takeRenewal takes a renewal of a node that takes this node for the leader. It never waits: a holder asks again.
+func (t *Table) takeRenewal(w table.Renewal) {
+	select {
+	case t.renewals <- w:
+	default:
+	}
+}
+
+// renewTogether writes the renewals of all nodes. A node that is not the leader any more forwards them.
+func (t *Table) renewTogether(ctx context.Context) {
+	t.replica.RenewTogether(ctx, t.renewals, t.outcome)
 }
 
 // Status returns the status of the group on this node.
@@ -322,19 +348,10 @@ func (t *Table) Status() raft.Status {
 }
 
 // Done returns a channel that is closed when the table has ended.
-func (t *Table) Done() <-chan struct{} { return t.done }
+func (t *Table) Done() <-chan struct{} { return t.replica.Done() }
 
 // Err returns why the table has ended.
-func (t *Table) Err() error {
-	select {
-	case <-t.done:
-		t.mu.Lock()
-		defer t.mu.Unlock()
-		return t.err
-	default:
-		return nil
-	}
-}
+func (t *Table) Err() error { return t.replica.Err() }
 
 // Close ends the table on this node.
 func (t *Table) Close() error {
@@ -358,11 +375,6 @@ func (t *Table) finish(err error) {
 		if t.left(t.config.Node) {
 			t.removeLog()
 		}
-		t.mu.Lock()
-		t.err = err
-		t.mu.Unlock()
 		t.replica.Fail(err)
-		close(t.done)
 	})
-	<-t.done
 }
