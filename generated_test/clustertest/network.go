@@ -183,7 +183,7 @@ func (n *node) Forward(o *border.Outlet, c border.Chunk) {
 	}
 	s.mu.Unlock()
 	for _, e := range to {
-		e.arrivals.Put(slices.Clone(c.Data[border.ChunkRoom:]), 0, 0)
+		e.arrivals.Put(slices.Clone(c.Data), 0, 0)
 	}
 }
 

@@ -14,7 +14,7 @@ var pointPatches = []struct{ file, old, new string }{
 	{"generated_test/clusterprocesses/clusterprocesses.go",
 		`return w.items.add(m.Source, m.N)`,
 		`points.At("before handler"); err := w.items.add(m.Source, m.N); points.At("after handler"); return err`},
-	{"runtime/cluster/confirm.go", `if !p.offer(laneConfirm, b) {`, `points.At("before confirmation"); if !p.offer(laneConfirm, b) {`},
+	{"runtime/cluster/confirm.go", `p.send(laneConfirm, b)`, `points.At("before confirmation"); p.send(laneConfirm, b)`},
 	{"runtime/cluster/control.go", `lane, n := r.Uint(), r.Uint()`, `points.At("confirmation arrives"); lane, n := r.Uint(), r.Uint()`},
 	{"runtime/cluster/node.go",
 		`_, err := n.table.Txn(n.ctx, p.guards, []table.Change{p.agree})`,

@@ -25,8 +25,8 @@ type agreement struct {
 	record record
 }
 
-// statusShare is the part of the queue of a session up to which groups are reported.
-const statusShare = 8
+// statusMax is up to how many messages in a session groups are reported in it.
+const statusMax = 1 << 17
 
 type groupAgreement struct {
 	agreed  uint8                   // the last phase that was agreed upon, as far as this node has read it in the table
@@ -60,8 +60,8 @@ func (a *agreement) quiet(group int) {
 		return
 	}
 	to := a.core.coordinator()
-	if p := a.core.peers[to]; p != nil && p.session.Stats().Pending > uint64(a.core.queueMessages()/statusShare) {
-		g.owed = true // otherwise a group that is quiet again and again would fill the queue of a node that is cut off
+	if p := a.core.peers[to]; p != nil && p.session.Stats().Pending > statusMax {
+		g.owed = true // otherwise a group that is quiet again and again would fill the session with a node that is cut off
 		return
 	}
 	a.tell(to, groupMessage{kind: controlStatus, group: group, phase: s.Phase, quiet: true, turns: s.Turns})

@@ -12,8 +12,8 @@ import (
 // single node when that one has. For each node they have one order.
 //
 // Messages for all nodes are sent to at most Config.Neighborhood nodes at a time. The other
-// nodes wait for a place in turn. So the copies of a message and their confirmations do not
-// fill the connections of the node at once, and only as many copies are in memory.
+// nodes wait for a place in turn. So the frames with a message and their confirmations do not
+// fill the connections of the node at once, and only as many frames are in memory.
 type cast struct {
 	outlet *border.Outlet
 	ends   []*castEnd
@@ -28,21 +28,11 @@ type castChunk struct {
 	border.Chunk
 	outlet  *border.Outlet // of the link, or its branch for one node
 	waiting int            // number of nodes that have not handled it
-	unsent  int            // number of nodes that do not have it
 	err     error          // why some node has lost it
 }
 
 // isForOne reports whether only one node gets the chunk.
 func (k *castChunk) isForOne() bool { return k.outlet.Node != "" }
-
-// copyFor returns the data of the chunk for one more node, whose pair writes a header of
-// its own into it.
-func (k *castChunk) copyFor() []byte {
-	if k.unsent--; k.unsent > 0 {
-		return slices.Clone(k.Data)
-	}
-	return k.Data
-}
 
 // castEnd is the part of a cast for one node.
 type castEnd struct {
@@ -63,13 +53,14 @@ type castPart struct {
 func (c *cast) forward(core *core, f *forward) {
 	k := &castChunk{Chunk: f.chunk, outlet: f.outlet}
 	ends := c.endsFor(core, k)
-	k.waiting, k.unsent = len(ends), len(ends)
+	k.waiting = len(ends)
 	switch {
 	case !k.isForOne():
 		f.outlet.Reaches(k.Messages, len(ends))
 		c.kept = append(c.kept, k)
 	case len(ends) == 0:
 		f.outlet.Settle(k.Messages, fmt.Errorf("%w: %s", ErrUnreachable, f.outlet.Node))
+		border.ReuseChunk(k.Data)
 	}
 	for _, end := range ends {
 		end.kept = append(end.kept, castPart{k, k.Messages})
@@ -80,9 +71,6 @@ func (c *cast) forward(core *core, f *forward) {
 		} else {
 			end.pair.keep(core.now, kept{cast: k, messages: int32(k.Messages), atMostOnce: k.AtMostOnce})
 		}
-	}
-	if len(ends) == 0 {
-		border.ReuseChunk(k.Data)
 	}
 	c.settle()
 }
@@ -217,6 +205,7 @@ func (e *castEnd) Settle(n int, err error) {
 func (c *cast) settle() {
 	for len(c.kept) > 0 && c.kept[0].waiting <= 0 {
 		c.outlet.Settle(c.kept[0].Messages, c.kept[0].err)
+		border.ReuseChunk(c.kept[0].Data)
 		c.kept[0] = nil
 		c.kept = c.kept[1:]
 	}

@@ -75,7 +75,7 @@ func (p *clientPeer) opened(*inPair) {}
 const clientReturnsMax = 1 << 16
 
 func (p *clientPeer) returns() (most, queued int) {
-	return clientReturnsMax, max(len(p.answers), p.session.Stats().QueuedMessages)
+	return clientReturnsMax, p.session.Stats().QueuedMessages
 }
 
 // awaits reports whether a client that can be reached has not received everything. Nothing tells that a

@@ -169,7 +169,7 @@ func TestRoomForClients(t *testing.T) {
 			}
 			p.pairs[border.Pair{}] = in
 			if k.owed {
-				p.answers = []answer{{}}
+				p.send(laneControl, []byte{controlLeft})
 			}
 		}
 		done := make(chan bool, 1)

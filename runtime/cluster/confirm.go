@@ -40,7 +40,7 @@ func (in *inPair) confirmable() uint64 {
 
 // flush sends the confirmations that are due, and others if a frame is sent anyway.
 func (p *peer) flush() {
-	if len(p.unconfirmed) == 0 || p.core.now < p.confirmAt && p.core.flushed == nil && p.session.Stats().QueuedMessages == 0 {
+	if len(p.unconfirmed) == 0 || p.core.now < p.confirmAt && p.core.flushed == nil && !p.session.Waits() {
 		return
 	}
 	b := []byte{controlConfirm}
@@ -53,7 +53,7 @@ func (p *peer) flush() {
 		case in.replies:
 			in.listed, in.told = false, n
 			answer := binary.AppendUvarint([]byte{controlConfirm}, in.lane)
-			p.answer(laneAnswers|in.lane, binary.AppendUvarint(answer, n))
+			p.send(laneAnswers|in.lane, binary.AppendUvarint(answer, n))
 		default:
 			b = binary.AppendUvarint(b, in.lane)
 			b = binary.AppendUvarint(b, n)
@@ -65,9 +65,7 @@ func (p *peer) flush() {
 	if len(later) == 0 {
 		return
 	}
-	if !p.offer(laneConfirm, b) {
-		return // refill tries again
-	}
+	p.send(laneConfirm, b)
 	for _, in := range later {
 		in.listed, in.told = false, in.confirmable()
 	}
@@ -81,5 +79,5 @@ func (p *peer) sendReply(r *reply) {
 		return // the process that has asked has ended
 	}
 	r.in.replies = true
-	p.answer(laneAnswers|r.in.lane, appendReply(nil, r.in.lane, r.call.Number, r.data, r.err))
+	p.send(laneAnswers|r.in.lane, appendReply(nil, r.in.lane, r.call.Number, r.data, r.err))
 }

@@ -47,6 +47,7 @@ type core struct {
 	returned    []*outPair         // pairs that other nodes have returned; their instances are looked up again
 	reuseFrames bool               // the transport copies each frame before the other node receives it
 	deliveries  []session.Delivery // used again in each call of session.Receive
+	buffers     session.Buffers    // of all sessions
 
 	guests   nodeGuests
 	quietAt  time.Duration // since when no messages were sent or received; a node that drains is also idle since then
@@ -62,8 +63,8 @@ type core struct {
 	flushed  chan struct{} // see happened
 	expireAt time.Duration
 
-	queueMax int // messages of pairs in the queue of each session; 0: as many as it takes
-	pairMax  int // messages of a pair that wait for their handlers; 0: border.Arrivals.Limit
+	window  int // of each session; 0: the usual one
+	pairMax int // messages of a pair that wait for their handlers; 0: border.Arrivals.Limit
 }
 
 // role is the part of the core that differs between nodes and clients. Its methods take values: a pointer to a local
@@ -365,11 +366,4 @@ func (c *core) leaveOthers() {
 	c.left = true
 	c.sendAll(laneControl, []byte{controlLeft})
 	c.pool.Leave()
-}
-
-func (c *core) queueMessages() int {
-	if c.queueMax > 0 {
-		return c.queueMax
-	}
-	return session.QueueMessagesDefault
 }

@@ -63,7 +63,7 @@ func (in *inPair) askAgain() {
 	}
 	in.excess = excessAsked
 	m := binary.AppendUvarint([]byte{controlAgain}, in.lane)
-	in.peer.answer(laneAnswers|in.lane, binary.AppendUvarint(m, in.put-in.base))
+	in.peer.send(laneAnswers|in.lane, binary.AppendUvarint(m, in.put-in.base))
 }
 
 // again begins to take messages again.
@@ -80,7 +80,7 @@ func (in *inPair) again() error {
 func (p *outPair) sendAgain(taken uint64) error {
 	at, given := 0, 0
 	for n := p.settled; n != taken; at++ {
-		if n > taken || given >= p.sent() {
+		if n > taken || given >= p.given {
 			return fmt.Errorf("%w: the other node has taken %d messages of a pair that were not sent", errMalformed, taken)
 		}
 		if k := &p.kept[at]; !k.lost {
@@ -88,31 +88,23 @@ func (p *outPair) sendAgain(taken uint64) error {
 			n += uint64(k.left())
 		}
 	}
-	p.sure, p.again = given, true
+	p.again = true
 	p.unsend(at, nil)
 	p.pump()
 	return nil
 }
-
-// sent is the number of chunks of this session that the other node may have. The session still
-// reads the others, so their buffers must not be used again.
-func (p *outPair) sent() int { return max(p.sure, p.given-p.peer.session.Queued(p.lane)) }
 
 // unsend prepares the chunks from an index on to be sent again, because the other node does not have
 // them. why is what becomes of messages that are sent at most once, if it is not nil.
 func (p *outPair) unsend(from int, why error) {
 	for i := from; i < p.handed; i++ {
 		k := &p.kept[i]
-		if k.shared {
-			k.shared = false
-			p.shared--
-		}
 		if k.lost {
 			continue
 		}
-		p.given--
+		p.unsent(k)
 		if why != nil && k.atMostOnce {
-			k.lost, k.data = true, nil // the session may still read data
+			k.lost, k.data, k.cast = true, nil, nil
 			p.lostWhy = why
 		}
 	}
@@ -122,9 +114,6 @@ func (p *outPair) unsend(from int, why error) {
 		p.kept = p.kept[:from+len(rest)]
 	}
 	p.handed = from
-	for p.handed < len(p.kept) && p.kept[p.handed].lost {
-		p.handed++
-	}
-	p.settleLost()
+	p.passLost()
 	p.release()
 }

@@ -236,7 +236,7 @@ func (c *nodeCore) drop(name string) {
 	if p == nil || !c.mayDrop(p) {
 		return
 	}
-	p.in, p.returned, p.answers, p.unconfirmed, p.waiting = map[uint64]*inPair{}, nil, nil, nil, nil
+	p.in, p.returned, p.unconfirmed, p.waiting = map[uint64]*inPair{}, nil, nil, nil
 	p.reportRefusals()
 	for i := range c.groups.groups {
 		delete(c.groups.groups[i].status, name)

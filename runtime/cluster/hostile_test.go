@@ -28,7 +28,7 @@ func TestHostileMessages(t *testing.T) {
 		t.Fatal(err)
 	}
 	chunk := func(messages, skip int, data string) []byte {
-		return chunkMessage(messages, skip, append(make([]byte, border.ChunkRoom), data...))
+		return chunkMessage(messages, skip, []byte(data))
 	}
 	for name, c := range map[string]struct {
 		from interface {

@@ -32,7 +32,7 @@ type nodePeer struct {
 	dropped uint64 // messages of all pairs that were dropped
 
 	out     []*outPair // by lane, from firstLane
-	waiting []*outPair // whose messages wait because the node does not take them now, or the session is full
+	waiting []*outPair // whose messages wait because the node does not take them now
 }
 
 // newPeer makes a node that the core does not know.
@@ -163,7 +163,7 @@ func (p *nodePeer) checkPair(border.Pair) error { return nil } // the pool check
 
 func (p *nodePeer) opened(in *inPair) { in.arrivals.SetNode(p.name) }
 
-func (p *nodePeer) returns() (most, queued int) { return pairsMax, len(p.answers) }
+func (p *nodePeer) returns() (most, queued int) { return pairsMax, p.session.Stats().QueuedMessages }
 
 // awaits reports whether a node that can be reached has not received everything. At the end
 // of the topology a node also waits until the others have finished, whether they can be reached or not: they
@@ -175,17 +175,14 @@ func (p *nodePeer) awaits() bool {
 
 // resume sends the messages of pairs that have waited.
 func (p *nodePeer) resume() {
-	if !p.takes() || p.full {
+	if !p.takes() {
 		return
 	}
 	list := p.waiting
 	p.waiting = nil
-	for i, pair := range list {
+	for _, pair := range list {
 		pair.waiting = false
-		if pair.pump(); p.full {
-			p.waiting = append(list[i+1:], p.waiting...) // the others come first the next time
-			return
-		}
+		pair.pump()
 	}
 }
 

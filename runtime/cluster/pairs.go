@@ -22,17 +22,16 @@ type outPair struct {
 	lane   uint64
 
 	kept    []kept // oldest first
-	handed  int    // number of elements of kept that the session has
-	given   int    // elements among them that this session got: the others are lost
+	handed  int    // number of elements of kept that this session has sent, or that are lost
+	given   int    // elements among them that it has sent
 	settled uint64 // messages of this session that the other node has handled
 	opened  bool   // the session knows the pair
 	again   bool   // before the next chunk, the other node must learn that it gets chunks again, see excess.go
-	sure    int    // so many of given were taken by the other node, whatever the session still has
 	waiting bool   // in peer.waiting
+	away    bool   // the node has returned the pair, which is in core.returned
 	lostWhy error  // why chunks were lost
-	shared  int    // number of chunks for all nodes that the session has
+	shared  int    // number of chunks for all nodes among given
 
-	away   bool          // the node has returned the pair, which is in core.returned
 	lookAt time.Duration // if away: when the instance is looked up again
 	delay  time.Duration // before the next lookup
 	homes  []*outPair    // if the instance was on several nodes: the pairs with all of them
@@ -47,14 +46,13 @@ type settler interface {
 // kept is a chunk that the other node has not handled completely. It is small, because a chunk may
 // have only one message.
 type kept struct {
-	data       []byte     // nil if it is lost
-	cast       *castChunk // of a chunk for all nodes, whose data is copied when it is sent
+	data       []byte     // nil if it is lost, or for all nodes
+	cast       *castChunk // has the data of a chunk for all nodes
 	since      time.Duration
 	messages   int32
 	done       int32 // messages at its beginning that were handled
-	shared     bool  // it counts in outPair.shared
 	atMostOnce bool
-	dropped    bool // counted as dropped, although the session may still deliver it
+	dropped    bool // counted as dropped, although it was sent
 	lost       bool // no process has it, although it was sent at most once; outPair.lostWhy
 }
 
@@ -92,6 +90,9 @@ const (
 // before it, and a header.
 const _ = uint(session.MessageBytesMax - border.CrossingBytesMax - 20<<10)
 
+// A session reads chunks after [outPair.Took] only if they are larger than those that are used again.
+const _ = uint(session.FragmentBytes - border.ReusedBytes)
+
 var (
 	errMalformed    = errors.New("cluster: malformed message")
 	errProcessEnded = errors.New("the process that received it has ended")
@@ -115,17 +116,10 @@ func readOpen(b []byte) (p border.Pair, err error) {
 	return p, r.End()
 }
 
-// chunkMessage returns the message with a chunk of which the first skip messages must be
-// left out. It writes the header into the room before the chunk: one byte for the kind, and two for each
-// number, because a chunk of a correct node has fewer than 16,384 messages.
-func chunkMessage(messages, skip int, data []byte) []byte {
-	var header [border.ChunkRoom]byte
-	b := append(header[:0], pairChunk)
-	b = binary.AppendUvarint(b, uint64(messages))
-	b = binary.AppendUvarint(b, uint64(skip))
-	begin := border.ChunkRoom - len(b)
-	copy(data[begin:], b)
-	return data[begin:]
+// appendChunk appends the header of a chunk of which the first skip messages must be left out.
+func appendChunk(b []byte, messages, skip int) []byte {
+	b = binary.AppendUvarint(append(b, pairChunk), uint64(messages))
+	return binary.AppendUvarint(b, uint64(skip))
 }
 
 func readChunk(b []byte) (messages, skip int, data []byte, err error) {
@@ -156,47 +150,63 @@ func (p *outPair) keep(now time.Duration, k kept) {
 	p.pump()
 }
 
-// pump gives the session what it does not have yet.
+// pump lets the session ask for what it does not have yet.
 func (p *outPair) pump() {
-	if p.away || p.handed == len(p.kept) {
-		return
-	}
-	if !p.peer.accepts(p.To) || p.peer.full {
+	p.passLost()
+	switch {
+	case p.away || p.handed == len(p.kept):
+	case !p.peer.accepts(p.To):
 		p.wait()
+	default:
+		p.peer.changed = true
+		p.peer.session.Ready(p.lane, p)
+	}
+}
+
+// Next implements session.Source.
+func (p *outPair) Next(b []byte) (head, body []byte) {
+	switch {
+	case p.away || p.handed == len(p.kept):
+		return nil, nil
+	case !p.peer.accepts(p.To):
+		p.wait()
+		return nil, nil
+	case !p.opened:
+		return appendOpen(b, p.Pair), nil
+	case p.again:
+		return append(b, pairAgain), nil
+	}
+	k := &p.kept[p.handed]
+	body = k.data
+	if k.cast != nil {
+		if !p.to.(*castEnd).mayShare() {
+			return nil, nil
+		}
+		body = k.cast.Data
+	}
+	return appendChunk(b, int(k.messages), int(k.done)), body
+}
+
+// Took implements session.Source.
+func (p *outPair) Took() {
+	if !p.opened || p.again {
+		p.opened, p.again = true, false
 		return
 	}
-	if !p.opened || p.again {
-		begin := []byte{pairAgain}
-		if !p.opened {
-			begin = appendOpen(nil, p.Pair)
-		}
-		if !p.peer.offer(p.lane, begin) {
-			p.wait()
-			return
-		}
-		p.opened, p.again = true, false
+	if p.kept[p.handed].cast != nil {
+		p.shared++
 	}
-	for ; p.handed < len(p.kept); p.handed++ {
-		k := &p.kept[p.handed]
-		if k.lost {
-			continue
-		}
-		if k.cast != nil && !k.shared {
-			if !p.to.(*castEnd).mayShare() {
-				return
-			}
-			if k.shared = true; k.data == nil {
-				k.data = k.cast.copyFor()
-			}
-			p.shared++
-		}
-		if !p.peer.offer(p.lane, chunkMessage(int(k.messages), int(k.done), k.data)) {
-			p.wait()
-			return
-		}
-		p.given++
+	p.given++
+	p.handed++
+	p.passLost()
+}
+
+// passLost passes over chunks that no process has any more.
+func (p *outPair) passLost() {
+	for p.handed < len(p.kept) && p.kept[p.handed].lost {
+		p.handed++
 	}
-	p.settleLost() // the messages before them may have expired, or were confirmed while the session was full
+	p.settleLost()
 }
 
 // wait adds the pair to the list of pairs that go on when the node can be reached again.
@@ -205,6 +215,7 @@ func (p *outPair) wait() {
 		p.waiting = true
 		p.peer.waiting = append(p.peer.waiting, p)
 	}
+	p.release() // the session has perhaps asked for a message for all nodes, and taken none
 }
 
 // confirm counts messages as handled: n of this session.
@@ -215,9 +226,8 @@ func (p *outPair) confirm(n uint64) error {
 	left := n - p.settled
 	p.delay = 0
 	p.settled = n
-	sent := p.sent() // below 0 if the message that opens the pair is queued
 	for p.settleLost(); left > 0; p.settleLost() {
-		if sent <= 0 {
+		if p.given == 0 {
 			p.settled -= left
 			return fmt.Errorf("%w: %d messages of a pair are confirmed that were not sent", errMalformed, left)
 		}
@@ -225,7 +235,6 @@ func (p *outPair) confirm(n uint64) error {
 		handled, counts := int(min(left, uint64(k.left()))), !k.dropped
 		left -= uint64(handled)
 		if k.done += int32(handled); k.done == k.messages {
-			sent--
 			p.drop()
 		}
 		if counts {
@@ -236,8 +245,8 @@ func (p *outPair) confirm(n uint64) error {
 	return nil
 }
 
-// release gives the place of the pair in its cast to another one, when the session has no
-// messages for all nodes any more.
+// release gives the place of the pair in its cast to another one, when no messages for all nodes
+// are on their way.
 func (p *outPair) release() {
 	if e, ok := p.to.(*castEnd); ok && p.shared == 0 {
 		e.release()
@@ -269,18 +278,22 @@ func (p *outPair) drop() {
 	if p.kept[0].dropped {
 		defer p.peer.core.role.doubt(p.To, -1)
 	}
-	if p.kept[0].shared {
-		p.shared--
-	}
 	if !p.kept[0].lost {
-		p.given--
-		p.sure = max(p.sure-1, 0)
+		p.unsent(&p.kept[0])
 	}
 	border.ReuseChunk(p.kept[0].data)
 	p.kept[0] = kept{}
 	p.handed--
 	if p.kept = p.kept[1:]; len(p.kept) == 0 {
 		p.kept = nil
+	}
+}
+
+// unsent counts a chunk that is on its way no longer.
+func (p *outPair) unsent(k *kept) {
+	p.given--
+	if k.cast != nil {
+		p.shared--
 	}
 }
 
@@ -296,7 +309,7 @@ func (p *outPair) restart() {
 // takeBack prepares all messages to be sent again, because the process of the other node
 // does not have them. why is what becomes of messages that are sent at most once.
 func (p *outPair) takeBack(why error) {
-	p.opened, p.again, p.settled, p.sure = false, false, 0, 0
+	p.opened, p.again, p.settled = false, false, 0
 	p.unsend(0, why)
 }
 
@@ -309,7 +322,7 @@ func (p *outPair) expire(before time.Duration, why error) {
 			break
 		}
 		if k.dropped {
-			continue // the session may still deliver it
+			continue
 		}
 		if k.dropped = true; i < p.handed {
 			p.peer.core.role.doubt(p.To, 1)
@@ -320,14 +333,16 @@ func (p *outPair) expire(before time.Duration, why error) {
 		return
 	}
 	rest := p.kept[:p.handed]
-	for _, k := range p.kept[p.handed:] { // the session does not have them
+	for _, k := range p.kept[p.handed:] { // they were not sent
 		if !k.dropped {
 			rest = append(rest, k)
 		}
 	}
 	clear(p.kept[len(rest):])
 	p.kept = rest
+	p.release()
 	p.settle(n, why)
+	p.passLost()
 }
 
 // unsettled is the number of messages that are neither handled nor dropped.
@@ -340,7 +355,7 @@ func (p *outPair) unsettled() (n int) {
 	return n
 }
 
-// loseSent drops what the session got: the other node may have handled it.
+// loseSent drops what was sent: the other node may have handled it.
 func (p *outPair) loseSent(why error) {
 	for i := range p.kept[:p.handed] {
 		p.kept[i].atMostOnce = true

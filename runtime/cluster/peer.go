@@ -29,8 +29,6 @@ type peer struct {
 
 	guests *guestSlot // has the guests of the peer
 
-	answers  []answer // that wait for room in the session
-	full     bool     // the session has refused a message since the last refill
 	in       map[uint64]*inPair
 	pairs    map[border.Pair]*inPair // the same, in all sessions
 	returned map[uint64]struct{}     // lanes of pairs that this node has returned
@@ -67,12 +65,15 @@ type remote interface {
 func newPeer(c *core, r remote, s session.Config) (p peer, err error) {
 	s.Topology, s.Node, s.Rand = c.config.Topology, c.node, c.rand
 	s.RetryMin, s.RetryMax = c.config.Retry.Min, c.config.Retry.Max
+	s.Window, s.Buffers = c.window, &c.buffers
 	p = peer{core: c, remote: r, name: s.Peer, reachable: true, changed: true, lostAt: c.now, in: map[uint64]*inPair{}}
 	p.session, err = session.New(s)
 	return p, err
 }
 
-// send gives a control message to the session.
+// send gives a message to the session: a control message, a reply or a confirmation. They have no
+// limit. The number of replies and of confirmations after them is bounded by the capacities of the
+// edges, because the messages that they answer are not confirmed before.
 func (p *peer) send(lane uint64, m []byte) {
 	p.changed = true
 	err := p.session.Send(lane, m)
@@ -219,10 +220,8 @@ func (p *peer) open(lane uint64, m []byte) error {
 // transmit sends everything that is due.
 func (p *peer) transmit(now time.Duration) {
 	p.flush()
-	for more := true; more; more = p.refill() {
-		for f := p.session.Frame(now); f != nil; f = p.session.Frame(now) {
-			p.core.emit(p.name, f)
-		}
+	for f := p.session.Frame(now); f != nil; f = p.session.Frame(now) {
+		p.core.emit(p.name, f)
 	}
 	p.changed, p.dueAt = false, p.nextAt()
 }
@@ -236,7 +235,7 @@ func (p *peer) nextAt() time.Duration {
 	if t, due := p.remote.lookAt(); due {
 		at = min(at, t)
 	}
-	if len(p.unconfirmed) > 0 && !p.full {
+	if len(p.unconfirmed) > 0 {
 		at = min(at, p.confirmAt)
 	}
 	return at
@@ -246,13 +245,13 @@ func (p *peer) nextAt() time.Duration {
 func (p *peer) forgetProcess() {
 	p.core.role.peerRestarted(p.name)
 	p.in, p.returned = map[uint64]*inPair{}, nil
-	p.answers, p.full, p.left = nil, false, false
+	p.left = false
 }
 
 // owes reports whether the peer has not received everything that was sent to it.
 func (p *peer) owes() bool {
 	v := p.session.Stats()
-	return v.Pending > 0 || len(p.answers) > 0 || len(p.unconfirmed) > 0
+	return v.Pending > 0 || len(p.unconfirmed) > 0
 }
 
 // isHandled reports whether all messages that the peer has sent are handled.

@@ -26,7 +26,7 @@ func (p *peer) giveBack(lane uint64) error {
 		p.returned = map[uint64]struct{}{}
 	}
 	p.returned[lane] = struct{}{}
-	p.answer(laneAnswers|lane, binary.AppendUvarint([]byte{controlReturned}, lane))
+	p.send(laneAnswers|lane, binary.AppendUvarint([]byte{controlReturned}, lane))
 	return nil
 }
 
@@ -139,9 +139,7 @@ func (p *outPair) moveTo(to *nodePeer) *outPair {
 	next.homes, next.delay, next.kept, next.lostWhy = p.homes, p.delay, p.kept, p.lostWhy
 	p.kept = nil
 	for i := range next.kept {
-		k := &next.kept[i]
-		k.data = slices.Clone(k.data) // the former session may still read it
-		if !k.dropped {
+		if k := &next.kept[i]; !k.dropped {
 			n := uint64(k.left())
 			p.peer.kept -= n
 			to.kept += n

@@ -140,7 +140,7 @@ func TestReturnedMessages(t *testing.T) {
 		if err := n2.message(firstLane, appendOpen(nil, border.Pair{From: 0, To: 1})); err != nil {
 			t.Error(err)
 		}
-		if err := n2.message(firstLane, chunkMessage(1, 0, make([]byte, border.ChunkRoom+1))); err != nil {
+		if err := n2.message(firstLane, chunkMessage(1, 0, make([]byte, 1))); err != nil {
 			t.Error(err)
 		}
 		if len(n2.returned) != 1 || len(n2.in) != 0 {

@@ -127,7 +127,7 @@ func drawDrain(seed uint64) *drainSim {
 	s.leaveAfter = time.Duration(1 + r.Int64N(int64(500*time.Millisecond)))
 	s.config.Neighborhood = r.IntN(3)
 	if r.IntN(3) == 0 {
-		s.queueMax = 1 + r.IntN(20)
+		s.window = 1 + r.IntN(20)
 	}
 	if r.IntN(4) == 0 {
 		s.clean = false

@@ -88,7 +88,7 @@ func (n *simNode) start() {
 	n.state, n.began = simRunning, s.now-time.Duration(s.random.Int64N(int64(time.Hour)))
 	c := newNodeCore(&n.settings.Config, n.name, uint64(n.boot), rand.New(rand.NewPCG(s.seed, uint64(100+n.index))), s.log)
 	n.core, c.propose = c.core, n.propose
-	c.queueMax, c.pairMax, c.leaveAfter = s.queueMax, s.pairMax, s.leaveAfter
+	c.window, c.pairMax, c.leaveAfter = s.window, s.pairMax, s.leaveAfter
 	n.core.emit = func(to string, f []byte) { s.transmit(n, to, f) }
 	if err := n.startDetector(); err != nil {
 		s.fault("%s: %v", n.name, err)
@@ -245,7 +245,7 @@ func (n *simNode) runCore() {
 		}
 	}
 	for _, p := range n.core.ordered {
-		if p.full {
+		if p.session.Waits() && p.session.Stats().UnackedFrames > 0 {
 			n.sim.counts["full sessions"]++
 		}
 	}

@@ -41,7 +41,7 @@ type simulation struct {
 	choices []choice
 	counts  map[string]int
 
-	queueMax    int // messages of pairs in the queue of each session
+	window      int // frames of each session that are not acknowledged; 0: the usual window
 	pairMax     int // messages of each pair that wait on the receiving node
 	leaveAfter  time.Duration
 	profile     string                    // of the failure detection; "": the script says which nodes can be reached
@@ -100,7 +100,7 @@ func newSimulation(seed uint64) *simulation {
 	s.draw(draw)
 	s.config.Neighborhood = draw.IntN(4)
 	if draw.IntN(3) == 0 {
-		s.queueMax = 1 + draw.IntN(1+draw.IntN(20))
+		s.window = 1 + draw.IntN(1+draw.IntN(20))
 	}
 	if draw.IntN(3) == 0 {
 		s.pairMax = 2*s.design.batch + draw.IntN(20)

@@ -61,7 +61,7 @@ type NodeView struct {
 
 // Traffic is what this node has exchanged with another one, since its process began.
 type Traffic struct {
-	MessagesSent     uint64 `json:"messages_sent"` // accepted for the session: chunks of messages, confirmations and replies
+	MessagesSent     uint64 `json:"messages_sent"` // in the session: chunks of messages, confirmations and replies
 	MessagesReceived uint64 `json:"messages_received"`
 	BytesSent        uint64 `json:"bytes_sent"` // with headers and repetitions
 	BytesReceived    uint64 `json:"bytes_received"`

@@ -1,23 +1,43 @@
 package session
 
-// buffers are frames that were acknowledged and are used again, in two sizes: small ones
-// for single messages, and full frames.
-type buffers struct {
+import "slices"
+
+// Buffers has memory for frames. The sessions of a goroutine share it. It keeps frames that were
+// acknowledged, to use them again, in two sizes: small ones for single messages, and full frames.
+type Buffers struct {
 	small, full [][]byte
+	packed      []byte // in which the next frame is packed; it becomes the frame if it is not small
 }
 
 const (
 	smallBytes = 1 << 10
-	smallKept  = 256                         // some milliseconds of single messages
-	fullKept   = WindowBytes / FrameBytesMax // as many as a window has
+	smallKept  = 1024                            // some milliseconds of single messages
+	fullKept   = 4 * WindowBytes / FrameBytesMax // as many as the windows of some sessions have
 )
 
-// take returns an empty buffer with room for n bytes, at most FrameBytesMax.
-func (b *buffers) take(n int) []byte {
-	list, size := &b.full, FrameBytesMax
-	if n <= smallBytes {
-		list, size = &b.small, smallBytes
+// begin returns an empty buffer with room for a frame. It is valid until the next call.
+func (b *Buffers) begin() []byte {
+	if b.packed == nil {
+		b.packed = take(&b.full, FrameBytesMax)
 	}
+	return b.packed
+}
+
+// keep returns a frame that was packed in the buffer of begin, in memory of its own. Later, give
+// may get the frame if reuse is true.
+func (b *Buffers) keep(f []byte, reuse bool) []byte {
+	switch {
+	case !reuse:
+		return slices.Clone(f)
+	case len(f) <= smallBytes:
+		return append(take(&b.small, smallBytes), f...)
+	}
+	b.packed = nil
+	return f
+}
+
+// take returns the last buffer of a list, or a new one of a size.
+func take(list *[][]byte, size int) []byte {
 	last := len(*list) - 1
 	if last < 0 {
 		return make([]byte, 0, size)
@@ -28,8 +48,8 @@ func (b *buffers) take(n int) []byte {
 	return f
 }
 
-// give keeps a buffer of take.
-func (b *buffers) give(f []byte) {
+// give keeps a frame that nothing reads any more.
+func (b *Buffers) give(f []byte) {
 	switch {
 	case cap(f) == FrameBytesMax && len(b.full) < fullKept:
 		b.full = append(b.full, f[:0])

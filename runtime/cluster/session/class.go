@@ -38,11 +38,3 @@ func (c *class) spend(l *lane, n int) {
 		c.sparseBytes += n
 	}
 }
-
-// leave ends the turn of a lane.
-func (c *class) leave(l *lane) {
-	c.now = nil
-	if l.count == 0 {
-		l.credit = 0
-	}
-}

@@ -25,14 +25,16 @@ type Config struct {
 
 	RetryMin, RetryMax time.Duration // delays before a repetition; 0 means 50 ms and 2 s
 
-	QueueBytes    int // limit of the queued bytes; 0 means 256 MiB
-	QueueMessages int // limit of the queued messages; 0 means 1,048,576
+	// Window is how many frames may be sent and not acknowledged, at most WindowFrames; 0 means
+	// as many.
+	Window int
 
 	// ReuseFrames says that the session may use the memory of a frame again after the peer
 	// has acknowledged it. The transport must have copied the frame to a connection before
 	// the peer receives it, as package grpc does. It must be false with a transport within
 	// a process: there the receiver reads the frame itself.
 	ReuseFrames bool
+	Buffers     *Buffers // nil: the session has its own
 
 	Rand *rand.Rand // for jitter and nonces; nonces must not be predictable in production
 }
@@ -73,10 +75,10 @@ func (c *Config) complete() {
 	if c.RetryMax == 0 {
 		c.RetryMax = max(RetryMaxDefault, c.RetryMin)
 	}
-	if c.QueueBytes == 0 {
-		c.QueueBytes = QueueBytesDefault
+	if c.Window <= 0 || c.Window > WindowFrames {
+		c.Window = WindowFrames
 	}
-	if c.QueueMessages == 0 {
-		c.QueueMessages = QueueMessagesDefault
+	if c.Buffers == nil {
+		c.Buffers = new(Buffers)
 	}
 }

@@ -4,6 +4,7 @@
 //
 //	s, err := session.New(session.Config{Topology: "bank", Plan: hash, Node: "n1", Peer: "n2", Boot: boot, Rand: rng})
 //	err = s.Send(lane, message)
+//	s.Ready(other, source) // the session takes messages from the source when a frame has room
 //	for f := s.Frame(now); f != nil; f = s.Frame(now) {
 //		transport.Send("n2", transport.Message{Group: group, Payload: f})
 //	}
@@ -26,7 +27,7 @@
 // fragment of them at most. The lanes 0 to [ControlLanes]-1 go before all others. They
 // leave a quarter of each frame to the others.
 //
-// When the peer restarts, the session forgets all messages that it was given before, and
+// When the peer restarts, the session forgets all messages and sources that it was given before, and
 // reports [PeerRestarted]. The upper layer sends again what the new incarnation needs.
 // Send returns [ErrUnreadEvents] until the upper layer has called Events. So no message
 // for the former incarnation reaches the new one. Parts of messages of the former
@@ -53,8 +54,10 @@
 //
 // # Ownership
 //
-// A message belongs to the session from Send on, and must not change. Frame copies it into
-// a frame, which the session reads until it is acknowledged. A message that Receive
+// A message belongs to the session from Send on, and must not change. A message of a [Source]
+// remains with the source. Frame copies messages into
+// a frame, which the session reads until it is acknowledged. After Frame it reads only the rest of a
+// message with more than FragmentBytes. A message that Receive
 // returns is part of the received frame if it came in one piece.
 //
 // # Handshake

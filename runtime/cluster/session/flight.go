@@ -31,10 +31,6 @@ func newFlights() flights { return flights{first: 1, next: 1} }
 func (w *flights) len() int            { return int(w.next - w.first) }
 func (w *flights) at(n uint64) *flight { return &w.ring[n&uint64(len(w.ring)-1)] }
 
-func (w *flights) full() bool {
-	return w.len() >= WindowFrames || w.bytes >= WindowBytes
-}
-
 // add adds a frame and returns its number.
 func (w *flights) add(f flight) uint64 {
 	if w.len() == len(w.ring) {
@@ -74,7 +70,7 @@ func (w *flights) check(a *ack) error {
 // complete at the peer since, and whether the acknowledgement says anything new. Frames
 // that were sent once are put into spare, if it is not nil. Others may still be in the
 // queue of the transport.
-func (w *flights) acknowledge(a *ack, spare *buffers) (messages uint64, progress bool) {
+func (w *flights) acknowledge(a *ack, spare *Buffers) (messages uint64, progress bool) {
 	for w.first <= a.last {
 		f := w.at(w.first)
 		if f.lost {

@@ -1,83 +1,67 @@
 package session
 
+import "slices"
+
+// Source has the messages of a lane. The session asks it for the next one when a frame has room.
+type Source interface {
+	// Next returns the next message in two parts, or nothing. The first part may be appended to b.
+	Next(b []byte) (head, body []byte)
+	// Took says that the message is in a frame. If it has more than FragmentBytes, only its begin
+	// is, and the session reads the rest of the second part later.
+	Took()
+}
+
 // lane is a sequence of messages in order. A session has it while the lane has a slot or
-// queued messages.
+// messages.
 type lane struct {
 	id      uint64
-	slot    int  // number on the wire; -1: none
-	credit  int  // bytes that the lane may still send in its turn
-	offset  int  // bytes of the first message that were sent; above 0, the receiver has a part
-	waiting bool // in a list, or at its turn
-	sparse  bool // had no messages before its turn
+	source  Source
+	slot    int    // number on the wire; -1: none
+	credit  int    // bytes that the lane may still send in its turn
+	rest    []byte // of a message of which the receiver has a part; nil: there is none
+	size    int32  // of that message
+	waiting bool   // in a list, or at its turn
+	sparse  bool   // had no messages before its turn
 	next    *lane
-
-	count      int // of queued messages
-	head, tail *entry
 }
 
-// entry is a message in the queue of a lane. Entries are not in an array, because a node may have
-// many lanes with one message each.
-type entry struct {
-	message []byte
-	next    *entry
-}
-
-const entriesKept = 1 << 15 // 1 MiB; a session that sends many small messages needs no new entries
-
-// entries are free entries.
-type entries struct {
-	first *entry
-	count int
-}
-
-func (e *entries) take() *entry {
-	f := e.first
-	if f == nil {
-		return new(entry)
+// message returns the next message, or the rest of the current one.
+func (l *lane) message(b []byte) (head, body []byte) {
+	if l.rest != nil {
+		return nil, l.rest
 	}
-	e.first, f.next = f.next, nil
-	e.count--
-	return f
+	return l.source.Next(b)
 }
 
-func (e *entries) give(f *entry) {
-	if e.count == entriesKept {
-		return
-	}
-	f.message, f.next, e.first = nil, e.first, f
-	e.count++
+// list is the source of a lane with messages of [Session.Send].
+type list struct {
+	messages [][]byte
+	begin    int  // the first one that was not taken
+	total    *int // counts the messages of all lists
 }
 
-func (l *lane) push(m []byte, spare *entries) {
-	e := spare.take()
-	e.message = m
-	if l.tail == nil {
-		l.head = e
-	} else {
-		l.tail.next = e
+func (s *list) add(m []byte) {
+	if s.begin > len(s.messages)/2 {
+		s.messages = slices.Delete(s.messages, 0, s.begin)
+		s.begin = 0
 	}
-	l.tail = e
-	l.count++
+	s.messages = append(s.messages, m)
+	*s.total++
 }
 
-func (l *lane) message() []byte { return l.head.message }
-
-// room is the number of bytes that the next item needs in a frame.
-func (l *lane) room() int {
-	n := len(l.message())
-	if n > FragmentBytes {
-		n = sizeBytesMax + min(n-l.offset, fragmentMin)
+func (s *list) Next([]byte) (head, body []byte) {
+	if s.begin == len(s.messages) {
+		return nil, nil
 	}
-	return headBytesMax + n
+	return nil, s.messages[s.begin]
 }
 
-func (l *lane) pop(spare *entries) {
-	e := l.head
-	if l.head = e.next; l.head == nil {
-		l.tail = nil
+func (s *list) Took() {
+	s.messages[s.begin] = nil
+	*s.total--
+	if s.begin++; s.begin == len(s.messages) && cap(s.messages) > 64 {
+		s.messages, s.begin = nil, 0
 	}
-	l.count--
-	spare.give(e)
 }
 
 // laneList is a queue of lanes. A lane is in one list at most.

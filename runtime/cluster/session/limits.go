@@ -51,13 +51,11 @@ const controlShare = itemsBytesMax * 3 / 4
 
 // Defaults and limits of [Config].
 const (
-	QueueBytesDefault    = 256 << 20
-	QueueMessagesDefault = 1 << 20
-	RetryMinDefault      = 50 * time.Millisecond // retry.min
-	RetryMaxDefault      = 2 * time.Second       // retry.max
-	nameBytesMax         = 255                   // names of nodes and topologies
-	planBytesMax         = 128                   // a hash and some words: a refusal has two of them in its text
-	textBytesMax         = 255                   // the text of a refusal
+	RetryMinDefault = 50 * time.Millisecond // retry.min
+	RetryMaxDefault = 2 * time.Second       // retry.max
+	nameBytesMax    = 255                   // names of nodes and topologies
+	planBytesMax    = 128                   // a hash and some words: a refusal has two of them in its text
+	textBytesMax    = 255                   // the text of a refusal
 )
 
 // Timers of the handshake and of retransmissions.

@@ -2,42 +2,51 @@ package session
 
 import "encoding/binary"
 
-// queue holds the messages that are in no frame yet, and packs them into frames.
+// queue divides frames among the lanes, and packs their messages.
 type queue struct {
-	lanes           map[uint64]*lane
-	recent          *lane // of the last message: most messages have the lane of the one before
-	slots           []*lane
-	victim          int // the slot at which the search for an idle slot begins
-	control, data   class
-	blocked         laneList // lanes whose first message would exceed ReassemblyBytes
-	partial         int      // sum of the lengths of messages that were sent in part
-	bytes, messages int
-	spare           entries
+	lanes         map[uint64]*lane
+	recent        *lane // the last one that got a message: most messages have the lane of the one before
+	slots         []*lane
+	victim        int // the slot at which the search for an idle slot begins
+	control, data class
+	blocked       laneList // lanes whose first message would exceed ReassemblyBytes
+	partial       int      // sum of the lengths of messages that were sent in part
+	partials      int      // number of these messages
+	listed        int      // messages of Send that are in no frame
+	head          [32]byte // room for the first part of a message
 
 	// Of the frame that is being packed:
 	current  *lane  // the lane of the next item, as the receiver knows it
 	finished uint64 // messages whose last byte is in the frame
 }
 
-func newQueue() queue { return queue{lanes: make(map[uint64]*lane)} }
+func newQueue() *queue { return &queue{lanes: make(map[uint64]*lane)} }
 
-func (q *queue) add(id uint64, m []byte) {
-	l := q.recent
-	if l == nil || l.id != id {
-		if l = q.lanes[id]; l == nil {
-			l = &lane{id: id, slot: -1}
-			q.lanes[id] = l
-		}
-		q.recent = l
+// lane returns a lane, which is new if it has no slot and no messages.
+func (q *queue) lane(id uint64) *lane {
+	if l := q.recent; l != nil && l.id == id {
+		return l
 	}
-	l.push(m, &q.spare)
-	q.bytes += len(m)
-	q.messages++
+	l := q.lanes[id]
+	if l == nil {
+		l = &lane{id: id, slot: -1}
+		q.lanes[id] = l
+	}
+	q.recent = l
+	return l
+}
+
+// wake gives a lane a turn, because it has a message.
+func (q *queue) wake(l *lane) {
 	if !l.waiting {
 		l.waiting, l.sparse = true, true
 		q.class(l).sparse.push(l)
 	}
 }
+
+// pending is the number of messages that Send has accepted, or that were taken from a source,
+// and whose last byte is in no frame.
+func (q *queue) pending() uint64 { return uint64(q.listed + q.partials) }
 
 func (q *queue) class(l *lane) *class {
 	if l.id < ControlLanes {
@@ -61,6 +70,20 @@ const (
 	sizeBytesMax = 4     // the length of a message
 )
 
+// ready reports whether there is anything to pack.
+func (q *queue) ready() bool { return q.settle(&q.control) || q.settle(&q.data) }
+
+// settle ends the turns of lanes that have no message, up to one that has one.
+func (q *queue) settle(c *class) bool {
+	for l := c.turn(); l != nil; l = c.turn() {
+		if head, body := l.message(q.head[:0]); len(head)+len(body) > 0 {
+			return true
+		}
+		q.leave(c, l, laneEmpty)
+	}
+	return false
+}
+
 // pack appends items to a frame, up to a length of limit.
 func (q *queue) pack(f []byte, limit int) []byte {
 	q.current, q.finished = nil, 0
@@ -78,19 +101,10 @@ func (q *queue) packClass(c *class, f []byte, limit int) []byte {
 		var end turnEnd
 		f, end = q.packLane(l, f, limit)
 		c.spend(l, len(f)-before)
-		switch end {
-		case frameFull:
+		if end == frameFull {
 			return f
-		case laneBlocked:
-			c.leave(l)
-			q.blocked.push(l)
-		case laneEmpty:
-			c.leave(l)
-			l.waiting = false
-		case turnOver:
-			c.leave(l)
-			c.busy.push(l)
 		}
+		q.leave(c, l, end)
 	}
 	return f
 }
@@ -105,73 +119,83 @@ const (
 	laneBlocked
 )
 
+// leave ends the turn of a lane.
+func (q *queue) leave(c *class, l *lane, end turnEnd) {
+	c.now = nil
+	switch end {
+	case laneBlocked:
+		q.blocked.push(l)
+	case laneEmpty:
+		l.waiting, l.credit = false, 0
+	case turnOver:
+		c.busy.push(l)
+	}
+}
+
 // packLane packs messages of a lane while it has credit.
 func (q *queue) packLane(l *lane, f []byte, limit int) ([]byte, turnEnd) {
-	if q.current != l {
-		if len(f)+laneBytesMax+l.room() > limit {
+	for {
+		head, body := l.message(q.head[:0])
+		n := len(head) + len(body)
+		large := l.rest != nil || n > FragmentBytes
+		switch {
+		case n == 0:
+			return f, laneEmpty
+		case l.credit <= 0:
+			return f, turnOver
+		case large && l.rest == nil && q.partial > 0 && q.partial+n > ReassemblyBytes:
+			return f, laneBlocked
+		}
+		room := headBytesMax + n
+		if large {
+			room = headBytesMax + sizeBytesMax + min(n, fragmentMin)
+		}
+		if q.current != l {
+			room += laneBytesMax
+		}
+		if len(f)+room > limit {
 			return f, frameFull
 		}
-		f = q.packSwitch(l, f)
-	}
-	for l.count > 0 && l.credit > 0 {
-		m := l.message()
-		if len(m) > FragmentBytes {
-			var end turnEnd
-			if f, end = q.packFragment(l, m, f, limit); end != turnOver {
-				return f, end
-			}
+		if q.current != l {
+			f = q.packSwitch(l, f)
+		}
+		if large {
+			f = q.packFragment(l, head, body, f, limit)
 			continue
 		}
-		if len(f)+l.room() > limit {
-			return f, frameFull
-		}
-		f = appendHead(f, itemWhole, len(m))
-		f = append(f, m...)
-		l.credit -= len(m)
-		q.bytes -= len(m)
-		q.finish(l)
+		f = appendHead(f, itemWhole, n)
+		f = append(append(f, head...), body...)
+		l.credit -= n
+		q.finished++
+		l.source.Took()
 	}
-	if l.count == 0 {
-		return f, laneEmpty
-	}
-	return f, turnOver
 }
 
-// packFragment packs the next fragment of a large message. turnOver says that the turn may
-// go on.
-func (q *queue) packFragment(l *lane, m, f []byte, limit int) ([]byte, turnEnd) {
-	if l.offset == 0 && q.partial > 0 && q.partial+len(m) > ReassemblyBytes {
-		return f, laneBlocked
-	}
-	rest := len(m) - l.offset
-	n := min(rest, FragmentBytes, limit-len(f)-headBytesMax-sizeBytesMax)
-	if n < min(rest, fragmentMin) {
-		return f, frameFull
-	}
-	if l.offset == 0 {
-		q.partial += len(m)
-		f = appendHead(f, itemFirst, n)
-		f = binary.AppendUvarint(f, uint64(len(m)))
-	} else {
+// packFragment packs the next fragment of a large message.
+func (q *queue) packFragment(l *lane, head, body, f []byte, limit int) []byte {
+	size := len(head) + len(body)
+	n := min(size, FragmentBytes, limit-len(f)-headBytesMax-sizeBytesMax)
+	if l.rest != nil {
 		f = appendHead(f, itemNext, n)
+	} else {
+		l.size = int32(size)
+		q.partial += size
+		q.partials++
+		f = appendHead(f, itemFirst, n)
+		f = binary.AppendUvarint(f, uint64(size))
+		l.source.Took()
 	}
-	f = append(f, m[l.offset:l.offset+n]...)
+	f = append(f, head...)
+	f = append(f, body[:n-len(head)]...)
 	l.credit -= n
-	l.offset += n
-	q.bytes -= n
-	if l.offset == len(m) {
-		l.offset = 0
-		q.partial -= len(m)
-		q.finish(l)
+	if l.rest = body[n-len(head):]; len(l.rest) == 0 {
+		l.rest = nil
+		q.partial -= int(l.size)
+		q.partials--
+		q.finished++
 		q.unblock()
 	}
-	return f, turnOver
-}
-
-func (q *queue) finish(l *lane) {
-	l.pop(&q.spare)
-	q.messages--
-	q.finished++
+	return f
 }
 
 func (q *queue) unblock() {
@@ -200,14 +224,14 @@ func (q *queue) takeSlot(l *lane) {
 		q.slots = append(q.slots, l)
 		return
 	}
-	for q.slots[q.victim].offset > 0 {
+	for q.slots[q.victim].rest != nil {
 		q.victim = (q.victim + 1) % SlotsMax
 	}
 	old := q.slots[q.victim]
 	l.slot, old.slot = q.victim, -1
 	q.slots[q.victim] = l
 	q.victim = (q.victim + 1) % SlotsMax
-	if old.count == 0 {
+	if !old.waiting {
 		delete(q.lanes, old.id)
 		if q.recent == old {
 			q.recent = nil

@@ -74,7 +74,7 @@ func simulate(seed uint64) *world {
 		w.counts["duplicates"] += int(v.Duplicates)
 		w.counts["forgotten"] += int(v.Forgotten)
 		w.counts["timeouts"] += int(v.Timeouts)
-		if v.UnackedBytes+v.AheadBytes+v.PartialBytes+v.QueuedBytes != 0 {
+		if v.UnackedBytes+v.AheadBytes+v.PartialBytes+v.QueuedMessages != 0 {
 			w.fail("n%d is not idle: %+v", p.node, v)
 		}
 	}

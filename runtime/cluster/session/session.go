@@ -23,9 +23,8 @@ type Session struct {
 	changed bool // PeerRestarted is in events
 
 	connected bool // see Connected
-	queue     queue
+	queue     *queue
 	flights   flights
-	spare     *buffers // nil: frames are not reused
 	rtt       rtt
 	timeoutAt time.Duration // of the first frame in flight
 	attempts  int           // timeouts in a row
@@ -51,27 +50,20 @@ func New(c Config) (*Session, error) {
 	}
 	c.complete()
 	s := &Session{config: c, connected: true, queue: newQueue(), flights: newFlights(), in: newReceiver()}
-	if c.ReuseFrames {
-		s.spare = new(buffers)
-	}
 	s.hands.nonce, s.hands.credit = c.Rand.Uint64(), hellosInRow*c.RetryMin
 	return s, nil
 }
 
-// Errors of [Session.Send].
-var (
-	ErrQueueFull    = errors.New("session: the queue is full")
-	ErrUnreadEvents = errors.New("session: the peer has restarted: call Events before Send")
-)
+// ErrUnreadEvents is an error of [Session.Send].
+var ErrUnreadEvents = errors.New("session: the peer has restarted: call Events before Send")
 
-// Send queues a message. All messages of a lane arrive in the order of Send, or none from
+// Send adds a message to a list. All messages of a lane arrive in the order of Send, or none from
 // some message on if the peer restarts. Messages of different lanes have no order. The
 // lanes 0 to ControlLanes-1 are for control messages, which go first.
 //
 // The message has 1 byte to MessageBytesMax. It belongs to the session: the caller must not
-// change it any more. Send returns ErrQueueFull if the limit of the queue is reached, and
-// ErrUnreadEvents after the peer has restarted, until Events is called. Control messages
-// have a quarter more room in the queue, so that a queue full of data does not stop them.
+// change it any more. The lists have no limit, so the caller must bound what it sends. Send returns
+// ErrUnreadEvents after the peer has restarted, until Events is called.
 func (s *Session) Send(lane uint64, message []byte) error {
 	if len(message) == 0 || len(message) > MessageBytesMax {
 		return fmt.Errorf("session: a message must have 1 to %d bytes, got %d", MessageBytesMax, len(message))
@@ -79,32 +71,27 @@ func (s *Session) Send(lane uint64, message []byte) error {
 	if s.changed {
 		return ErrUnreadEvents
 	}
-	if !s.hasRoom(len(message), 0) && (lane >= ControlLanes || !s.hasRoom(len(message), 4)) {
-		return ErrQueueFull
+	l := s.queue.lane(lane)
+	if l.source == nil {
+		l.source = &list{total: &s.queue.listed}
 	}
-	s.queue.add(lane, message)
-	s.counts.MessagesQueuedTotal++
+	l.source.(*list).add(message)
+	s.queue.wake(l)
 	return nil
 }
 
-// Queued returns how many messages of a lane are not completely in a frame. The session still
-// reads them, and the peer cannot have received them.
-func (s *Session) Queued(lane uint64) int {
-	if l := s.queue.lanes[lane]; l != nil {
-		return l.count
-	}
-	return 0
+// Ready says that a source has a message for a lane, which has no messages of Send. The session
+// takes messages of up to MessageBytesMax from it until it has none. The session has no list of
+// them: what the source has is neither bounded nor counted here. After the peer has restarted,
+// Ready must be called again.
+func (s *Session) Ready(lane uint64, from Source) {
+	l := s.queue.lane(lane)
+	l.source = from
+	s.queue.wake(l)
 }
 
-// hasRoom reports whether a message of n bytes fits into the queue, whose limits are
-// larger by a part, such as a quarter with 4.
-func (s *Session) hasRoom(n, part int) bool {
-	bytes, messages := s.config.QueueBytes, s.config.QueueMessages
-	if part > 0 {
-		bytes, messages = bytes+bytes/part, messages+messages/part
-	}
-	return s.queue.bytes+n <= bytes && s.queue.messages < messages
-}
+// Waits reports whether a message waits for room in a frame.
+func (s *Session) Waits() bool { return !s.queue.control.empty() || !s.queue.data.empty() }
 
 // Events returns the events since the last call. Call it after each Receive, before Send.
 func (s *Session) Events() []Event {
@@ -152,10 +139,8 @@ func (s *Session) nextFrame() []byte {
 		if s.flights.lost > 0 {
 			return s.resend()
 		}
-		if s.queue.messages > 0 && !s.flights.full() {
-			if f := s.pack(); f != nil {
-				return f
-			}
+		if s.flights.len() < s.config.Window && s.flights.bytes < WindowBytes && s.queue.ready() {
+			return s.pack()
 		}
 	}
 	if s.peer.boot != 0 && s.in.ackIsDue(s.now) {
@@ -206,27 +191,18 @@ func (s *Session) header() header {
 	return h
 }
 
-// pack makes a frame of queued messages.
+// pack makes a frame of messages.
 func (s *Session) pack() []byte {
 	h := s.header()
 	h.hasData, h.number, h.stamp = true, s.flights.next, s.flights.nextStamp(uint64(s.now))
-	const itemBytes = laneBytesMax + headBytesMax + sizeBytesMax
-	f := h.append(s.buffer(min(FrameBytesMax, headerBytesMax-bitmapBytesMax+len(h.ack.bitmap)+s.queue.bytes+s.queue.messages*itemBytes)))
+	f := h.append(s.config.Buffers.begin())
 	start := len(f)
-	f = s.queue.pack(f, start+itemsBytesMax)
+	f = s.config.Buffers.keep(s.queue.pack(f, start+itemsBytesMax), s.config.ReuseFrames)
 	if s.flights.len() == 0 {
 		s.startTimer()
 	}
 	s.flights.add(flight{frame: f, start: start, stamp: h.stamp, messages: uint32(s.queue.finished)})
 	return f
-}
-
-// buffer returns an empty buffer with room for n bytes.
-func (s *Session) buffer(n int) []byte {
-	if s.spare != nil {
-		return s.spare.take(n)
-	}
-	return make([]byte, 0, n)
 }
 
 // resend sends a lost frame again. It gets a header of its own, because the transport
@@ -250,7 +226,11 @@ func (s *Session) acknowledged(a *ack) error {
 	if a.echo > s.flights.echo {
 		s.rtt.sample(s.now - time.Duration(a.echo) - time.Duration(min(a.delay, uint64(time.Hour/time.Microsecond)))*time.Microsecond)
 	}
-	messages, progress := s.flights.acknowledge(a, s.spare)
+	var spare *Buffers
+	if s.config.ReuseFrames {
+		spare = s.config.Buffers
+	}
+	messages, progress := s.flights.acknowledge(a, spare)
 	s.counts.MessagesAcked += messages
 	s.flights.findLost()
 	if progress {
@@ -287,7 +267,7 @@ func (s *Session) expire() {
 
 // forget drops everything that belongs to the connection with a former incarnation.
 func (s *Session) forget() (messages uint64) {
-	messages = uint64(s.queue.messages) + s.flights.messages
+	messages = s.queue.pending() + s.flights.messages
 	s.counts.Forgotten += messages
 	s.queue, s.flights, s.in = newQueue(), newFlights(), newReceiver()
 	s.rtt, s.attempts = rtt{}, 0

@@ -74,6 +74,35 @@ func TestMessageSizes(t *testing.T) {
 	}
 }
 
+// TestSourceKeepsItsMessages checks that a session takes no more messages from a source than its window has room
+// for, and the others when the peer has acknowledged these.
+func TestSourceKeepsItsMessages(t *testing.T) {
+	p := newPair(t)
+	const messages, size = 1000, 16 << 10
+	from := new(source)
+	for range messages {
+		from.messages = append(from.messages, make([]byte, size))
+	}
+	p.ends[0].Ready(100, from)
+	var sent [][]byte
+	for f := p.ends[0].Frame(p.now); f != nil; f = p.ends[0].Frame(p.now) {
+		sent = append(sent, f)
+	}
+	v := p.ends[0].Stats()
+	if taken := messages - len(from.messages); taken*size > session.WindowBytes+session.FrameBytesMax || v.Pending != uint64(taken) || !p.ends[0].Waits() {
+		t.Errorf("%d messages were taken, and the session has %+v", taken, v)
+	}
+	for _, f := range sent {
+		if p.got[1], _ = p.ends[1].Receive(p.now, f, p.got[1]); len(p.got[1]) == 0 {
+			t.Fatal("a frame has no message")
+		}
+	}
+	p.settle()
+	if v := p.ends[0].Stats(); len(p.got[1]) != messages || v.MessagesQueuedTotal != messages || p.ends[0].Waits() {
+		t.Errorf("%d messages arrived, want %d; the session has %+v", len(p.got[1]), messages, v)
+	}
+}
+
 // TestFramesAreReused checks that small messages cost no allocation if the transport copies
 // frames.
 func TestFramesAreReused(t *testing.T) {

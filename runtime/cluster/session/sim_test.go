@@ -38,6 +38,7 @@ type process struct {
 	received map[uint64]uint32
 	got, put int // messages received from the peer, and sent to it, in this era
 	peerEra  uint32
+	sources  map[uint64]*source // of the odd lanes
 	buffer   []session.Delivery
 }
 
@@ -65,7 +66,7 @@ func (w *world) start(node int) {
 	if err != nil {
 		w.fail("%v", err)
 	}
-	p := &process{w: w, node: node, boot: w.boots, session: s, sent: map[uint64]uint32{}, received: map[uint64]uint32{}}
+	p := &process{w: w, node: node, boot: w.boots, session: s, sent: map[uint64]uint32{}, received: map[uint64]uint32{}, sources: map[uint64]*source{}}
 	w.nodes[node], w.down[node] = p, 0
 	p.flush()
 }
@@ -123,6 +124,20 @@ func (w *world) step() {
 	}
 }
 
+// source has the messages of a lane until the session takes them.
+type source struct{ messages [][]byte }
+
+func (s *source) Next(b []byte) (head, body []byte) {
+	if len(s.messages) == 0 {
+		return nil, nil
+	}
+	m := s.messages[0]
+	n := len(m) % 10 % len(m)
+	return append(b, m[:n]...), m[n:]
+}
+
+func (s *source) Took() { s.messages = s.messages[1:] }
+
 // The head of a message: who has sent it to whom, and its place in its lane.
 const headBytes = 8 + 8 + 4 + 4 + 4
 
@@ -137,11 +152,17 @@ func (p *process) send(lane uint64, size int) {
 	for i := len(m); i < size; i++ {
 		m = append(m, byte(i*7)+index)
 	}
-	switch err := p.session.Send(lane, m); err {
-	case nil:
-		p.sent[lane]++
-		p.put++
-	default:
+	p.sent[lane]++
+	p.put++
+	if lane%2 == 1 {
+		from := p.sources[lane]
+		if from == nil {
+			from = new(source)
+			p.sources[lane] = from
+		}
+		from.messages = append(from.messages, m)
+		p.session.Ready(lane, from)
+	} else if err := p.session.Send(lane, m); err != nil {
 		p.w.fail("n%d: Send: %v", p.node, err)
 	}
 }
@@ -209,6 +230,7 @@ func (p *process) handle(e session.Event) {
 		p.era++
 		p.got, p.put = 0, 0
 		clear(p.sent)
+		clear(p.sources)
 		clear(p.received)
 		p.w.counts["restarts seen"]++
 	default:

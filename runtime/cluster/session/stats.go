@@ -5,10 +5,10 @@ import "time"
 // Stats are counts since New, and the current state. At any time,
 // MessagesQueuedTotal is MessagesAcked + Forgotten + Pending.
 type Stats struct {
-	MessagesQueuedTotal uint64 // accepted by Send
+	MessagesQueuedTotal uint64 // accepted by Send, or taken from a source
 	MessagesAcked       uint64 // all their bytes have reached the peer
 	Forgotten           uint64 // forgotten because the peer restarted
-	Pending             uint64 // queued or not acknowledged
+	Pending             uint64 // the others among them: not completely sent, or not acknowledged
 	MessagesReceived    uint64 // returned by Receive
 	BytesSent           uint64 // of all frames, headers and repetitions included
 	BytesReceived       uint64
@@ -22,7 +22,7 @@ type Stats struct {
 	Malformed           uint64 // frames with an error
 	Refusals            uint64 // hellos that were refused
 
-	QueuedBytes, QueuedMessages int  // accepted by Send and in no frame yet
+	QueuedMessages              int  // accepted by Send and in no frame yet
 	UnackedBytes, UnackedFrames int  // part of the window in use
 	AheadBytes, AheadFrames     int  // received frames that wait for a missing one
 	PartialBytes                int  // received bytes of incomplete messages
@@ -35,12 +35,13 @@ type Stats struct {
 // Stats returns the statistics.
 func (s *Session) Stats() Stats {
 	v := s.counts
-	v.QueuedBytes, v.QueuedMessages = s.queue.bytes, s.queue.messages
+	v.QueuedMessages = s.queue.listed
 	v.UnackedBytes, v.UnackedFrames = s.flights.bytes, s.flights.len()
 	v.AheadBytes, v.AheadFrames = s.in.aheadBytes, len(s.in.ahead)
 	v.PartialBytes = s.in.partial
 	v.Lanes, v.AckPending = len(s.queue.lanes), s.peer.boot != 0 && s.in.ackPending
 	v.RTT, v.Peer = s.rtt.smooth, s.peer.boot
-	v.Pending = uint64(s.queue.messages) + s.flights.messages
+	v.Pending = s.queue.pending() + s.flights.messages
+	v.MessagesQueuedTotal = v.MessagesAcked + v.Forgotten + v.Pending
 	return v
 }

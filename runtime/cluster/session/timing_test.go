@@ -234,29 +234,6 @@ func TestWindow(t *testing.T) {
 	}
 }
 
-// TestQueueLimits refuses messages when the queue is full.
-func TestQueueLimits(t *testing.T) {
-	for name, change := range map[string]func(*session.Config){
-		"bytes":    func(c *session.Config) { c.QueueBytes = 1000 },
-		"messages": func(c *session.Config) { c.QueueMessages = 10 },
-	} {
-		p := newPair(t, change)
-		for range 10 {
-			p.send(0, 100, make([]byte, 100))
-		}
-		if err := p.ends[0].Send(100, make([]byte, 100)); err != session.ErrQueueFull {
-			t.Errorf("%s: %v, want ErrQueueFull", name, err)
-		}
-		p.send(0, 1, make([]byte, 100)) // control messages have more room
-		p.send(0, 1, make([]byte, 100))
-		if err := p.ends[0].Send(1, make([]byte, 100)); err != session.ErrQueueFull {
-			t.Errorf("%s: control message: %v, want ErrQueueFull", name, err)
-		}
-		p.settle()
-		p.send(0, 100, make([]byte, 100))
-	}
-}
-
 // TestPauseOfThePeer lets the peer answer after a minute, because its process was stopped,
 // and loses the next frame. The frame is repeated after retry.max at the latest.
 func TestPauseOfThePeer(t *testing.T) {

@@ -30,7 +30,7 @@ type Pair struct {
 // other bits are the number of bytes that follow. On an edge with a reply they begin
 // with the number of the call as a varint, which is 0 if no caller waits for the reply.
 type Chunk struct {
-	Data     []byte // belongs to Nodes; it begins with ChunkRoom bytes for a header of Nodes
+	Data     []byte // belongs to Nodes
 	Messages int
 	// AtMostOnce says that the messages are not sent again after a lost connection.
 	AtMostOnce bool
@@ -41,18 +41,15 @@ type Chunk struct {
 // turn soon.
 const chunkBytes = 16 << 10
 
-// ChunkRoom is the number of bytes at the beginning of Chunk.Data that Nodes may use.
-const ChunkRoom = 8
-
-// encodeBytes is the size of the buffers into which chunks are encoded.
-const encodeBytes = ChunkRoom + chunkBytes + chunkBytes/4
+// ReusedBytes is the size of the buffers into which chunks are encoded. Only they are used again.
+const ReusedBytes = chunkBytes + chunkBytes/4
 
 // chunkBuffers keeps buffers for further chunks.
-var chunkBuffers = sync.Pool{New: func() any { b := make([]byte, 0, encodeBytes); return &b }}
+var chunkBuffers = sync.Pool{New: func() any { b := make([]byte, 0, ReusedBytes); return &b }}
 
 // ReuseChunk says that the data of a chunk is not used any more.
 func ReuseChunk(data []byte) {
-	if cap(data) == encodeBytes {
+	if cap(data) == ReusedBytes {
 		b := data[:0] // only this branch allocates
 		chunkBuffers.Put(&b)
 	}
@@ -63,7 +60,7 @@ func ReuseChunk(data []byte) {
 func (o *Outlet) fit(data []byte) []byte {
 	buffer := o.buffer
 	o.buffer = nil
-	if cap(data) != encodeBytes || len(data) > encodeBytes/2 {
+	if cap(data) != ReusedBytes || len(data) > ReusedBytes/2 {
 		return data
 	}
 	data = bytes.Clone(data)
@@ -175,7 +172,7 @@ func (o *Outlet) append(node string, q settler, h *queue.Head, encode func(b []b
 	}
 	if o.chunk.Data == nil {
 		o.buffer = chunkBuffers.Get().(*[]byte)
-		o.chunk.Data = (*o.buffer)[:ChunkRoom]
+		o.chunk.Data = *o.buffer
 	}
 	b, begin := o.chunk.Data, len(o.chunk.Data)
 	b = append(b, make([]byte, lengthRoom)...)
