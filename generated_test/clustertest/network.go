@@ -223,6 +223,9 @@ func (n *node) Quiet(int) {
 	}
 }
 
+// Full implements border.Nodes.
+func (n *node) Full(int) {}
+
 // Stopping implements border.Nodes.
 func (n *node) Stopping() {}
 

@@ -53,6 +53,9 @@ func (p *phases) Needed([]bool) []bool { return make([]bool, len(p.groups)) }
 func (p *phases) Fail(error)           {}
 func (p *phases) Leave()               {}
 
+func (p *phases) IsFull(int) (full, hadRoom bool) { return false, true }
+func (p *phases) HoldBack(int, bool)              {}
+
 func (p *phases) IsIdle() bool {
 	p.looks++
 	return !p.busy

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
+	"time"
 
 	"github.com/topogen/topogen/runtime/cluster/session"
 	"github.com/topogen/topogen/runtime/piper/border"
@@ -31,7 +32,7 @@ func (c *clientCore) sender(name string, _ bool) *peer {
 	return nil
 }
 
-func (c *clientCore) handleOwn([]string, []roomFor) {}
+func (c *clientCore) handleOwn(*happened) {}
 
 func (c *clientCore) membersChanged() { c.followTable() }
 
@@ -99,6 +100,8 @@ func (c *clientCore) leave([]string) {
 		c.leaveOthers()
 	}
 }
+
+func (c *clientCore) dueAt() time.Duration { return never }
 
 func (c *clientCore) end(error) {}
 

@@ -36,6 +36,7 @@ const (
 	controlLeft     = 9  // the node has drained its queues and stops, while others go on
 	controlReturned = 10 // lane: the instance of the pair is not on this node
 	controlAgain    = 11 // lane and number of messages that were taken: the others must be sent again
+	controlFull     = 12 // groups: they are cycles, and a queue within each of them is full on the node
 )
 
 // control handles a control message.
@@ -44,7 +45,7 @@ func (p *nodePeer) control(m []byte) error {
 	switch kind {
 	case controlConfirm:
 		return p.confirmed(r)
-	case controlStatus, controlQuery, controlAnswer, controlFailed:
+	case controlStatus, controlQuery, controlAnswer, controlFailed, controlFull:
 		return p.core.role.control(p, m)
 	case controlDraining:
 		return p.drains(r)

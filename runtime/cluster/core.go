@@ -73,7 +73,7 @@ type role interface {
 	began()                                                 // the core has a pool now
 	accepts(name string, boot uint64) bool                  // whether a process may be the next one of a node
 	sender(name string, alive bool) *peer                   // the node or the client that has sent something or can be reached; nil: it is ignored
-	handleOwn(farewells []string, rooms []roomFor)          // what has happened to this kind of process only
+	handleOwn(h *happened)                                  // what has happened to this kind of process only
 	membersChanged()                                        // nodes have joined or left, or can be reached again
 	peerFound(p *peer)                                      // a process of a node or of a client was found
 	peerRestarted(name string)                              // the process of a node or of a client has ended
@@ -87,6 +87,7 @@ type role interface {
 	agree(quiet []int, results []proposed)                  // how far the groups of processors are
 	forgetClients()                                         // is called with core.expire
 	leave(gone []string)                                    // ends this process, if it drains and has nothing left to do; drops nodes that are gone
+	dueAt() time.Duration                                   // when leave must be called, although nothing happens
 	end(result error)                                       // Run returns
 	coordinator() string                                    // the node that decides when groups finish; "" if it is not known
 }
@@ -102,6 +103,8 @@ type pool interface {
 	Needed(busy []bool) []bool
 	IsClosed() bool
 	StopTimers()
+	IsFull(group int) (full, hadRoom bool)
+	HoldBack(group int, hold bool)
 	RefuseLate()
 	Fail(err error)
 	Leave()
@@ -176,7 +179,7 @@ func (c *core) handle(h *happened) {
 			p.changed = true
 		}
 	}
-	c.role.handleOwn(h.farewells, h.rooms)
+	c.role.handleOwn(h)
 	for i := range h.forwards {
 		c.forward(&h.forwards[i])
 	}
@@ -219,7 +222,7 @@ func (c *core) hasFlushed() bool {
 
 // next returns the time at which step must be called, even if nothing has happened.
 func (c *core) next() (at time.Duration, ok bool) {
-	at = never
+	at = c.role.dueAt()
 	for _, p := range c.ordered {
 		if p.changed { // since the last step
 			return c.now, true

@@ -1,7 +1,6 @@
 package cluster
 
 import (
-	"encoding/binary"
 	"slices"
 	"time"
 )
@@ -36,13 +35,7 @@ type drain struct {
 
 // message is the control message about the drain.
 func (d *drain) message() []byte {
-	b := []byte{controlDraining}
-	for group, refused := range d.refused {
-		if refused {
-			b = binary.AppendUvarint(b, uint64(group))
-		}
-	}
-	return b
+	return appendGroups([]byte{controlDraining}, d.refused)
 }
 
 func (c *nodeCore) drainBegan() {
@@ -142,6 +135,9 @@ func (c *nodeCore) refuse(groups []bool) {
 	d.refused, d.refusedAt = groups, c.now
 	c.sendAll(laneControl, d.message())
 }
+
+// refuses reports whether this node drains and takes no more messages for a group.
+func (c *nodeCore) refuses(group int) bool { return c.draining && c.drain.refused[group] }
 
 // awaitsClients reports whether this node drains, and messages of clients may still be on their way. They
 // must not arrive after the end of their group.

@@ -81,6 +81,7 @@ func (p *nodePeer) restart(forgot error) {
 	}
 	p.forgetProcess()
 	p.waiting, p.draining, p.heldBack, p.ended, p.finished = nil, false, nil, false, false
+	p.toldFull, p.saidFull = nil, nil
 	for _, pair := range p.out {
 		if pair.waiting = false; forgot != nil {
 			pair.loseSent(forgot)

@@ -10,6 +10,7 @@ type happened struct {
 	replies    []reply
 	handled    []*inPair
 	quiet      []int
+	full       []int // groups that the pool reports as full, see fullCycles
 	alive      []alive
 	rooms      []roomFor
 	members    bool     // nodes have joined or left

@@ -89,6 +89,11 @@ func (b *mailbox) Quiet(group int) {
 	b.post(func(h *happened) { h.quiet = append(h.quiet, group) })
 }
 
+// Full implements border.Nodes.
+func (b *mailbox) Full(group int) {
+	b.post(func(h *happened) { h.full = append(h.full, group) })
+}
+
 // Stopping implements border.Nodes.
 func (b *mailbox) Stopping() {
 	b.post(func(h *happened) { h.stopping = true })

@@ -20,6 +20,7 @@ type nodeCore struct {
 	groups  *agreement
 	clients clientPeers
 	drain   drain
+	cycles  fullCycles
 	leader  string // the coordinator that has the reports of this node
 
 	propose    func(p proposal) // runs a transaction, and posts its result; it does not wait
@@ -37,7 +38,9 @@ func newNodeCore(config *Config, node string, boot uint64, random *rand.Rand, lo
 	return c
 }
 
-func (c *nodeCore) began() { c.groups = newAgreement(c, c.pool.Groups()) }
+func (c *nodeCore) began() {
+	c.groups, c.cycles = newAgreement(c, c.pool.Groups()), newFullCycles(c.pool.Groups())
+}
 
 // accepts reports whether the address table has the process that answers for the name (identity.go). A
 // name that is not in the table has no process yet.
@@ -68,15 +71,16 @@ func (c *nodeCore) sender(name string, alive bool) *peer {
 	return &p.peer
 }
 
-func (c *nodeCore) handleOwn(farewells []string, rooms []roomFor) {
-	for _, name := range farewells {
+func (c *nodeCore) handleOwn(h *happened) {
+	c.cycles.watch(h.full, c.now)
+	for _, name := range h.farewells {
 		if c.sender(name, false) != nil {
 			p := c.peers[name]
 			p.finished, p.changed = true, true
 		}
 	}
-	for i := range rooms {
-		c.clients.makeRoom(&rooms[i])
+	for i := range h.rooms {
+		c.clients.makeRoom(&h.rooms[i])
 	}
 }
 
@@ -95,11 +99,14 @@ func (c *nodeCore) agree(quiet []int, results []proposed) {
 func (c *nodeCore) forgetClients() { c.clients.forgetOld(c.now) }
 
 func (c *nodeCore) leave(gone []string) {
+	c.followCycles()
 	c.mayLeave(c.now)
 	for _, name := range gone {
 		c.drop(name)
 	}
 }
+
+func (c *nodeCore) dueAt() time.Duration { return c.cycles.lookAt }
 
 // end tells the other nodes how this node has ended.
 func (c *nodeCore) end(result error) {
@@ -134,6 +141,9 @@ func (c *nodeCore) control(p *nodePeer, message []byte) error {
 		}
 		c.fail(fmt.Errorf("%w: %s", ErrNodeFailed, text))
 		return nil
+	}
+	if message[0] == controlFull {
+		return c.saysFull(p, newReader(message[1:]))
 	}
 	var m groupMessage
 	if err := m.read(message[0], newReader(message[1:])); err != nil {

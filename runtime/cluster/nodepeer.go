@@ -20,6 +20,8 @@ type nodePeer struct {
 	waitedFor  bool          // this node drains, and waits no longer for the node: it drops messages at once
 	draining   bool          // the node drains its queues and stops
 	heldBack   []bool        // by group: messages wait, because the node drains and refuses them; nil: for none
+	toldFull   []bool        // by group: what tellFull has told it; nil: nothing
+	saidFull   []bool        // by group: it is full there; nil: none is
 	finished   bool          // it knows that all groups have finished
 	ended      bool          // the failure detector says that it has ended in order
 	noRoom     string        // why the node has no room for this client; "": it has, or it is not known
@@ -219,13 +221,9 @@ func (p *nodePeer) expire(now time.Duration) {
 
 // drains handles the control message of a node that drains.
 func (p *nodePeer) drains(r *fields.Reader) error {
-	refused := make([]bool, p.core.pool.Groups())
-	for len(r.B) > 0 {
-		group := r.Number(indexMax)
-		if r.Err != nil || group >= len(refused) {
-			return fmt.Errorf("%w: a draining node refuses messages for group %d", errMalformed, group)
-		}
-		refused[group] = true
+	refused, err := readGroups(r, p.core.pool.Groups())
+	if err != nil {
+		return err
 	}
 	p.draining, p.heldBack = true, refused
 	p.resume()

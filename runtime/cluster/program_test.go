@@ -56,6 +56,8 @@ type program struct {
 	allowed    atomic.Int64                    // of each source
 	init       func(ctx context.Context) error // nil: instances have no Init
 	close      func(*top)                      // called by Close of each instance; nil: nothing is called
+	sending    func(x *instance) []byte        // returns the content of each message in place of load; may be nil
+	received   func(x *instance, m *message)   // checks each message, in place of the program; may be nil
 
 	mu     sync.Mutex
 	faults []string
@@ -256,6 +258,10 @@ func (c *cell) Closer() func() error {
 // messages.
 func (x *instance) send(c *cell, hops int) {
 	p := x.top.program
+	load := p.load
+	if p.sending != nil {
+		load = p.sending(x)
+	}
 	for _, e := range p.edges {
 		if e[0] != x.processor {
 			continue
@@ -263,13 +269,13 @@ func (x *instance) send(c *cell, hops int) {
 		if p.processors[e[1]].everyNode {
 			x.sent[[2]int{e[1], -1}]++
 			for to := range border.Everywhere(&c.out.out, p.processors[e[1]].instances) {
-				c.put(e[1], to, message{node: x.node(), from: x.processor, fromInstance: x.index, seq: x.sent[[2]int{e[1], -1}], hops: hops, load: p.load})
+				c.put(e[1], to, message{node: x.node(), from: x.processor, fromInstance: x.index, seq: x.sent[[2]int{e[1], -1}], hops: hops, load: load})
 			}
 			continue
 		}
 		to := int(x.total()+uint64(x.index)) % p.processors[e[1]].instances
 		x.sent[[2]int{e[1], to}]++
-		c.put(e[1], to, message{node: x.node(), from: x.processor, fromInstance: x.index, seq: x.sent[[2]int{e[1], to}], hops: hops, load: p.load})
+		c.put(e[1], to, message{node: x.node(), from: x.processor, fromInstance: x.index, seq: x.sent[[2]int{e[1], to}], hops: hops, load: load})
 	}
 }
 
@@ -290,6 +296,12 @@ func (x *instance) total() (n uint64) {
 
 func (x *instance) receive(c *cell, m *message) error {
 	p := x.top.program
+	if p.received != nil {
+		if p.received(x, m); m.hops > 0 {
+			x.send(c, m.hops-1)
+		}
+		return nil
+	}
 	key := fmt.Sprintf("%s%d/%d", m.node, m.from, m.fromInstance)
 	x.seen[key]++
 	if m.seq != x.seen[key] {

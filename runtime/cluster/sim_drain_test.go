@@ -118,6 +118,138 @@ func TestDrainUnderBackpressure(t *testing.T) {
 	}
 }
 
+// fullCycle is a topology of three nodes whose sources all send into a cycle: p1 -> p2 -> p1. Each node has
+// an instance of p1, which is also a source, and p2 is on n1, and sends to all of them.
+func fullCycle() *design {
+	d := &design{nodes: 3, messages: endlessMessages, batch: 8, hops: designHopsMax, parts: []designPart{
+		{name: "p0", instances: 1, source: true, placement: EveryNode, with: 0},
+		{name: "p1", instances: 1, source: true, placement: EveryNode, with: 1},
+		{name: "p2", instances: 1, placement: OnNode, node: "n1", with: 2},
+	}, edges: []designEdge{{from: 0, to: 2, capacity: 4}, {from: 1, to: 2, capacity: 4}, {from: 2, to: 1, capacity: 4}}}
+	d.groups = d.components()
+	return d
+}
+
+// TestDrainBehindAFullCycle stops a node whose messages wait until a cycle has room again on another node. The
+// sources of the third node must not keep the cycle full.
+func TestDrainBehindAFullCycle(t *testing.T) {
+	for seed := range uint64(5) {
+		s := simulateDrain(seed, fullCycle(), 1, time.Second)
+		s.run()
+		if f := s.failure(); f != "" {
+			t.Fatal(f)
+		}
+		if most := s.leaveAfter + 5*time.Second; s.took > most {
+			t.Errorf("seed %d: the drain has taken %v, want %v at most", seed, s.took, most)
+		}
+	}
+}
+
+// TestDrainsOfFullCycles runs drains of random topologies in which a cycle is full.
+func TestDrainsOfFullCycles(t *testing.T) {
+	speed.NoRace(t)
+	speed.Landing(t)
+	for _, seed := range []uint64{104443981106564, 39066674574245} {
+		s := drawDrain(seed)
+		s.run()
+		if f := s.failure(); f != "" {
+			t.Fatal(f)
+		}
+	}
+}
+
+// TestDrainThatFillsACycle stops a node that handles messages slowly, and refuses further ones. So a queue to it becomes
+// full and stays so, on the other node, and its own messages must not wait for this.
+func TestDrainThatFillsACycle(t *testing.T) {
+	d := &design{nodes: 2, messages: endlessMessages, batch: 1, hops: designHopsMax, parts: []designPart{
+		{name: "p0", instances: 1, source: true, placement: OnNode, node: "n2", with: 0},
+		{name: "p1", instances: 1, placement: OnNode, node: "n2", with: 1},
+		{name: "p2", instances: 1, placement: OnNode, node: "n1", with: 2, slow: 200 * time.Millisecond},
+	}, edges: []designEdge{{from: 0, to: 2, capacity: 64}, {from: 1, to: 2, capacity: 1}, {from: 2, to: 1, capacity: 1}}}
+	d.groups = d.components()
+	s := simulateDrain(1, d, 0, 5*time.Second)
+	s.run()
+	if f := s.failure(); f != "" {
+		t.Fatal(f)
+	}
+	if s.took < 2*fullAfter {
+		t.Errorf("the drain has taken %v only", s.took)
+	}
+}
+
+// TestSourcesGoOnAfterAFullCycle counts the messages that a node sends into a cycle which is full on another node
+// now and then.
+func TestSourcesGoOnAfterAFullCycle(t *testing.T) {
+	s, sent, holds := simulate(1, fullCycle()), map[bool]int{}, 0
+	s.turn = 2 * time.Millisecond
+	s.onReceived = func(edge int, m *parcel) {
+		if s.design.edges[edge].from < 2 && m.node == 2 {
+			sent[s.now > 30*time.Second]++
+		}
+	}
+	var look func()
+	look = func() {
+		if s.nodes[2].core.role.(*nodeCore).cycles.held[s.design.groups[1]] {
+			holds++
+		}
+		s.at(s.now+100*time.Millisecond, "look", look)
+	}
+	s.at(2*time.Second, "look", look)
+	s.at(time.Minute, "check", func() {
+		if holds < 10 || sent[true] < sent[false]/2 {
+			t.Errorf("n3 has sent %d and %d messages, and has held back some at %d looks", sent[false], sent[true], holds)
+		}
+		s.until = 0
+	})
+	s.run()
+}
+
+// TestHoldsEndWithTheProcess lets the node whose queues are full end. The others hold back no messages for it while they
+// cannot reach it, and for its next process.
+func TestHoldsEndWithTheProcess(t *testing.T) {
+	s := simulate(1, fullCycle())
+	s.turn = 2 * time.Millisecond
+	cycle := s.design.groups[1]
+	of := func() *nodeCore { return s.nodes[2].core.role.(*nodeCore) }
+	check := func(what string, held, said bool) {
+		c := of()
+		if full := c.peers["n1"].saidFull; c.cycles.held[cycle] != held || (full != nil && full[cycle]) != said {
+			t.Errorf("%s: n3 holds back messages: %v, and n1 is full: %v; want %v and %v", what, c.cycles.held[cycle], full, held, said)
+		}
+	}
+	s.at(time.Second, "n2 never returns", func() { s.nodes[1].frozen = true }) // so n1 stays full
+	s.at(10*time.Second, "check", func() {
+		check("while n1 is full", true, true)
+		s.nodes[0].frozen = true
+		s.nodes[2].report(s.nodes[0], false)
+	})
+	s.at(11*time.Second, "check", func() {
+		check("while n3 cannot reach n1", false, true)
+		s.nodes[0].frozen = false
+		s.nodes[2].report(s.nodes[0], true)
+	})
+	s.at(12*time.Second, "check", func() {
+		check("when n3 reaches n1 again", true, true)
+		s.restart(0)
+	})
+	s.at(12*time.Second+1, "await the next process", func() { s.awaitProcess(2, "n1", func() { check("after a restart", false, false); s.until = 0 }) })
+	s.run()
+}
+
+// awaitProcess calls do when a node has a session with the next process of another one.
+func (s *simulation) awaitProcess(node int, of string, do func()) {
+	before := s.nodes[node].core.peers[of].process
+	var look func()
+	look = func() {
+		if s.nodes[node].core.peers[of].process != before && !s.nodes[node].mailbox.busy {
+			do()
+			return
+		}
+		s.at(s.now+time.Millisecond, "look", look)
+	}
+	look()
+}
+
 // drawDrain draws a topology and a node that is stopped.
 func drawDrain(seed uint64) *drainSim {
 	r := rand.New(rand.NewPCG(seed, 4))

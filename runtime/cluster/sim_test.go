@@ -81,12 +81,12 @@ type choice struct {
 }
 
 const (
-	choiceCore     = 'c' // the goroutine of a node handles its mailbox
-	choiceTurn     = 't' // an instance gets a turn
-	choiceSend     = 's' // an external processor sends
-	choiceMember   = 'm' // the failure detection of a node runs
-	choiceDeliver  = 'd' // the network delivers a message
-	simStepsMax    = 3_000_000
+	choiceCore     = 'c'             // the goroutine of a node handles its mailbox
+	choiceTurn     = 't'             // an instance gets a turn
+	choiceSend     = 's'             // an external processor sends
+	choiceMember   = 'm'             // the failure detection of a node runs
+	choiceDeliver  = 'd'             // the network delivers a message
+	simStepsMax    = 10_000_000      // a drain of nodes that are busy all the time takes some million
 	simEndsWithin  = 5 * time.Minute // after the network has healed
 	simCheckEvery  = 256             // steps between two looks at all counters
 	simFaultsShown = 10

@@ -25,6 +25,9 @@ type Border interface {
 	// Quiet reports that a group has nothing to do on this node. It waits for
 	// Interior.Agree.
 	Quiet(group int)
+	// Full reports that a queue within a group is full. It is not called again until Interior.IsFull has
+	// returned false.
+	Full(group int)
 	// Stopping reports that the context of Run has ended.
 	Stopping()
 	// FencingToken is that of an instance which this process runs.
@@ -271,6 +274,30 @@ func (in Interior) Leave() { in.pool.lifecycle.end(nil) }
 // inputs that are open on other nodes keep timers open, and their messages keep the node
 // busy.
 func (in Interior) StopTimers() { in.pool.timersStopped.Store(true) }
+
+// IsFull reports whether a queue within a group is full on this node, and whether there was a moment without a full
+// queue since the last call, or since Border.Full was called.
+func (in Interior) IsFull(group int) (full, hadRoom bool) {
+	g := in.pool.groups[group]
+	hadRoom = g.hadRoom.Swap(false)
+	if g.full.Load() > 0 {
+		return true, hadRoom
+	}
+	g.reported.Store(false)
+	if g.full.Load() == 0 || !g.reported.CompareAndSwap(false, true) {
+		return false, true // a queue that is full now is reported
+	}
+	return true, true
+}
+
+// HoldBack holds back the messages that enter a cycle, as if one of its queues were full, because a queue is full on
+// another node. Any goroutine may call it.
+func (in Interior) HoldBack(group int, hold bool) {
+	g := in.pool.groups[group]
+	if g.fullElsewhere.Store(hold); !hold && g.full.Load() == 0 {
+		g.signalRoom()
+	}
+}
 
 // Groups is the number of groups of processors that finish together.
 func (in Interior) Groups() int { return len(in.pool.groups) }

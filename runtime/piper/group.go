@@ -42,10 +42,13 @@ type group struct {
 	pool            *Pool
 	index           int
 	cyclic          bool
-	finishes        bool     // some member has Finish, so an instance that is down must be restarted even if its inputs are done
-	units           []*Unit  // in the order of the topology file
-	down            []*group // the groups that its edges lead to
-	full            atomic.Int32
+	finishes        bool         // some member has Finish, so an instance that is down must be restarted even if its inputs are done
+	units           []*Unit      // in the order of the topology file
+	down            []*group     // the groups that its edges lead to
+	full            atomic.Int32 // number of full queues within it
+	fullElsewhere   atomic.Bool  // such a queue is on another node
+	reported        atomic.Bool  // the border knows that a queue is full
+	hadRoom         atomic.Bool  // no queue was full for a moment since the border has looked
 	failedInstances atomic.Int32 // number of instances that failed and are not restarted
 	onTimer         bool         // has only timers as inputs, or is used from outside: open until the context of Run ends
 
@@ -72,16 +75,23 @@ type group struct {
 	agreed        bool    // in a cluster: the group is quiet on all nodes, so it may go on to its next phase
 }
 
-// isFull reports whether a queue within a cycle is full. Then no message may enter the
+// isFull reports whether a queue within a cycle is full, on any node. Then no message may enter the
 // cycle.
-func (g *group) isFull() bool { return g.cyclic && g.full.Load() > 0 }
+func (g *group) isFull() bool { return g.cyclic && (g.full.Load() > 0 || g.fullElsewhere.Load()) }
 
 // hasRoomAgain counts a full queue within the group that has room again. If it was the last
-// one, the waiting units are signaled.
+// one on all nodes, the waiting units are signaled.
 func (g *group) hasRoomAgain() {
 	if g.full.Add(-1) != 0 {
 		return
 	}
+	if g.hadRoom.Store(true); !g.fullElsewhere.Load() {
+		g.signalRoom()
+	}
+}
+
+// signalRoom signals the units that wait for room.
+func (g *group) signalRoom() {
 	g.mu.Lock()
 	waiting := g.awaitingRoom
 	g.awaitingRoom = nil
@@ -91,12 +101,20 @@ func (g *group) hasRoomAgain() {
 	}
 }
 
+// reportFull tells the border that a queue within the group is full, unless it knows.
+func (g *group) reportFull() {
+	if !g.reported.Load() && g.reported.CompareAndSwap(false, true) {
+		g.hadRoom.Store(false)
+		g.pool.border.Full(g.index)
+	}
+}
+
 // await adds u to the units that are signaled when there is room. It returns false if
 // there is room now.
 func (g *group) await(u *Unit) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if g.full.Load() == 0 {
+	if !g.isFull() {
 		return false
 	}
 	g.awaitingRoom = append(g.awaitingRoom, u)

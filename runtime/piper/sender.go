@@ -93,6 +93,8 @@ func (o *Out) settle() {
 	for h := o.filled.Pop(); h != nil; h = o.filled.Pop() {
 		if !h.Await() {
 			o.hasRoomAgain(h)
+		} else if o.unit.proc.pool.border != nil && o.unit.proc.pool.edges[h.Index()].inCycle {
+			o.unit.proc.group.reportFull()
 		}
 	}
 	if o.full > 0 && !o.pauses {

@@ -93,6 +93,16 @@ func (s *Session) Ready(lane uint64, from Source) {
 // Waits reports whether a message waits for room in a frame.
 func (s *Session) Waits() bool { return !s.queue.control.empty() || !s.queue.data.empty() }
 
+// Queued returns how many messages of [Session.Send] in a lane are in no frame.
+func (s *Session) Queued(lane uint64) int {
+	if l := s.queue.lanes[lane]; l != nil {
+		if q, ok := l.source.(*list); ok {
+			return len(q.messages) - q.begin
+		}
+	}
+	return 0
+}
+
 // Events returns the events since the last call. Call it after each Receive, before Send.
 func (s *Session) Events() []Event {
 	e := s.events

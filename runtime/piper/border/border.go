@@ -36,6 +36,9 @@ type Nodes interface {
 	// Quiet reports that a group has nothing to do on this node. It waits for
 	// Border.Agree.
 	Quiet(group int)
+	// Full reports that a queue within a group is full. It is not called again until Border.IsFull has
+	// returned false.
+	Full(group int)
 	// FencingToken is that of an instance for this process; 0 before Place.
 	FencingToken(processor, instance int) uint64
 	// Stopping reports that the context of Run has ended: this node begins to drain.
@@ -72,6 +75,9 @@ func (b *Border) Begin(ctx context.Context) error { return b.nodes.Begin(ctx, b)
 
 // Quiet implements piper.Border.
 func (b *Border) Quiet(group int) { b.nodes.Quiet(group) }
+
+// Full implements piper.Border.
+func (b *Border) Full(group int) { b.nodes.Full(group) }
 
 // Stopping implements piper.Border.
 func (b *Border) Stopping() { b.nodes.Stopping() }
