@@ -227,7 +227,7 @@ func (c *fleet) makeFault(r matrixRow, one int, at points.Point, env []string, r
 		c.terminate(one)
 		c.release(at)
 		if r.point.phase != whileFinishing {
-			_ = c.ended(victim) // checkEnds checks the error
+			_ = c.ended(victim)                                                                                  // checkEnds checks the error
 			victim.killed = strings.Contains(victim.output.String(), "stopped before it had joined the cluster") // it has no figures
 			c.launch(one, env...)
 		}

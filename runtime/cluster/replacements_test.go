@@ -454,7 +454,7 @@ func (r *replacements) failure() string {
 // another one has its name.
 func TestRandomReplacements(t *testing.T) {
 	counts, failed := map[string]int{}, 0
-	first, end := speed.Seeds(t, 3, 500, 10_000)
+	first, end := speed.Seeds(t, 3, 100, 10_000)
 	end = first + speed.Tenth(t, end-first)
 	for seed := first; seed < end && failed < failuresShown; seed++ {
 		synctest.Test(t, func(t *testing.T) {
