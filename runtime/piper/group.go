@@ -133,15 +133,19 @@ func awaitRoom(u *Unit) {
 }
 
 // releaseGated makes the links ready again that were held back because the group was
-// full.
+// full, in the order in which they were held back: the first one may fill the group again.
 func releaseGated(u *Unit) {
 	u.awaitsRoom = false
 	if u.wokenPending {
 		u.wokenPending = false
 		u.pendingCalls |= callWoken
 	}
-	for l := u.gated; l != nil; l = u.gated {
-		u.gated = l.nextReady
+	var first *Link
+	for l := u.gated; l != nil; l = u.gated { // the last one is the first in the list
+		u.gated, l.nextReady, first = l.nextReady, first, l
+	}
+	for l := first; l != nil; l = first {
+		first = l.nextReady
 		u.ready.push(l)
 	}
 }
