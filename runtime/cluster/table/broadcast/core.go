@@ -30,7 +30,7 @@ type core struct {
 
 	collected map[string][]byte // states of the other nodes, while self collects; nil otherwise
 	leads     bool              // self is the sequencer of term, and has installed its state
-	synced    map[string]bool   // whether the nodes whose states were merged in this term have acknowledged the result or a change of it
+	synced    map[string]bool   // by node whose state is part of this term: it has acknowledged the result of the merge, or a change since
 	flight    *flight           // the change that is being broadcast
 	queue     []proposal
 	size      int // bytes of the log since its snapshot
@@ -209,8 +209,8 @@ func (c *core) begin() {
 		}
 		states = append(states, o)
 	}
-	// The state with the highest revision is the base: its plan, nodes and leases win. A node that was alone at its start may
-	// have a state of a later term without a plan, which has no places.
+	// The state with the highest revision is the base: its plan, nodes and leases win. A node that was alone may have a state
+	// of a later term that has no plan, and so no places.
 	next := table.Revision{Term: c.term}
 	for _, s := range states {
 		next.Index = max(next.Index, s.Revision().Index+1)

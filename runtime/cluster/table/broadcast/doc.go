@@ -16,10 +16,12 @@
 // the change, answers, and begins the next one.
 //
 // A node that becomes the sequencer begins a new term. It collects the states of all nodes
-// that are alive, merges them, and installs the result on all of them. The state with the
-// highest revision is the base. A container with a higher epoch in another state is taken
-// from there, and so is a process of a node that has joined later. If a container has the same epoch on different nodes, the base wins and the
-// epoch grows.
+// that are alive, merges them, and installs the result on all of them. It begins a further
+// term when it sees a node that is not part of the term: the node may have been alone, with
+// a table of its own. The state with the highest revision is the base, except that a state
+// without a plan has no places. A container with a higher epoch in another state is taken
+// from there, and so is a process that has joined later. If a container has the same epoch
+// on different nodes, the base wins and the epoch grows.
 //
 // # Guarantees that are missing
 //
