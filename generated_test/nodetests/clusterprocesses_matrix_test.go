@@ -152,7 +152,7 @@ func (r matrixRow) run(t *testing.T, seed uint64, node string, etcd func() strin
 		_, err := os.Stat(at.Reached())
 		return err == nil
 	}
-	if r.point.phase > whileStarting { // instances may never handle a message while a process stands at the point
+	if r.point.phase > whileStarting { // a process that waits at the point may keep instances from handling a message
 		c.await("effects of all instances, or the point", func() bool { return c.hasStarted() || isReached() })
 	}
 	switch r.point.phase {
@@ -227,8 +227,9 @@ func (c *fleet) makeFault(r matrixRow, one int, at points.Point, env []string, r
 		c.terminate(one)
 		c.release(at)
 		if r.point.phase != whileFinishing {
-			_ = c.ended(victim)                                                                                  // checkEnds checks the error
-			victim.killed = strings.Contains(victim.output.String(), "stopped before it had joined the cluster") // it has no figures
+			_ = c.ended(victim) // checkEnds checks the error
+			// It has no figures then.
+			victim.killed = strings.Contains(victim.output.String(), "stopped before it had joined the cluster")
 			c.launch(one, env...)
 		}
 	case faultZombie:

@@ -130,13 +130,13 @@ func TestSendAgain(t *testing.T) {
 	check("after four messages", r.pair.sendAgain(4), false, 0, 2)
 	check("three of them", r.pair.confirm(3), false, 3, 1)
 	check("fewer than are handled", r.pair.sendAgain(2), true, 3, 1)
-	check("all of them, and one that was not taken", r.pair.confirm(5), true, 4, 0)
+	check("all of them, and a message that was not taken", r.pair.confirm(5), true, 4, 0)
 	p.transmit(p.core.now)
 	check("all", r.pair.confirm(10), false, 10, 0)
 	check("nothing is left", r.pair.sendAgain(10), false, 10, 0)
 	r.send()
 	if kind, _ := r.pair.Next(nil); !bytes.Equal(kind, []byte{pairAgain}) {
-		t.Errorf("the next message is %v, want the one that others follow", kind)
+		t.Errorf("the next message is %v, want a message that says that others follow", kind)
 	}
 	p.transmit(p.core.now)
 	check("one more chunk", nil, false, 10, 1)

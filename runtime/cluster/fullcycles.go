@@ -83,7 +83,7 @@ func (f *fullCycles) look(p pool, now time.Duration) {
 	}
 }
 
-// followCycles tells the others which groups are full here, and holds back messages for those that are full
+// followCycles tells the others which groups are full here, and holds back messages for groups that are full
 // elsewhere.
 func (c *nodeCore) followCycles() {
 	f := &c.cycles

@@ -90,7 +90,7 @@ const (
 // before it, and a header.
 const _ = uint(session.MessageBytesMax - border.CrossingBytesMax - 20<<10)
 
-// A session reads chunks after [outPair.Took] only if they are larger than those that are used again.
+// A session reads chunks after [outPair.Took] only if they are larger than any chunk whose buffer is used again.
 const _ = uint(session.FragmentBytes - border.ReusedBytes)
 
 var (

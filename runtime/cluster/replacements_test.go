@@ -194,7 +194,7 @@ func (t slowTable) Txn(ctx context.Context, guards []table.Guard, changes []tabl
 }
 
 // processWire is the transport of a process. Its node has another name in the network, so that two processes of a node can
-// be there at a time. What is sent to a node arrives at all its processes.
+// be there at a time. A message to a node arrives at all its processes.
 type processWire struct {
 	transport.Transport
 	process *process
@@ -473,7 +473,7 @@ func TestRandomReplacements(t *testing.T) {
 	}
 	t.Logf("%d seeds from %d on: %v", end-first, first, counts)
 	for _, kind := range []string{"fenced", "replaced", "stops", "cut while starting", "cut while running", "cut while draining", "cut while closing"} {
-		if counts[kind] == 0 && end-first >= 500 && failed == 0 {
+		if counts[kind] == 0 && end-first >= 100 && failed == 0 {
 			t.Errorf("%s: none in %d seeds", kind, end-first)
 		}
 	}

@@ -104,21 +104,27 @@ func (r *runs) check() {
 	r.run()
 }
 
+// runsInMemory returns the runs of three nodes, whose network and address table are in memory.
+func runsInMemory(t *testing.T) *runs {
+	network, tables := transport.NewMemory(transport.MemoryOptions{}), table.NewMemory()
+	r := &runs{t: t, dirs: []string{t.TempDir(), t.TempDir(), t.TempDir()}}
+	r.open = func(p *program, dir string, s piper.NodeSettings) (*Node, error) {
+		wire, err := network.Join(s.Name)
+		if err != nil {
+			return nil, err
+		}
+		s.Transport = wire
+		r.wires = append(r.wires, wire)
+		return Open(p.config(len(r.dirs), dir, tables), s)
+	}
+	return r
+}
+
 // TestRunsInMemory runs a program twice with the same folders. In between, a node is started whose process
 // was killed at the end: it ends.
 func TestRunsInMemory(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		network, tables := transport.NewMemory(transport.MemoryOptions{}), table.NewMemory()
-		r := &runs{t: t, dirs: []string{t.TempDir(), t.TempDir(), t.TempDir()}}
-		r.open = func(p *program, dir string, s piper.NodeSettings) (*Node, error) {
-			wire, err := network.Join(s.Name)
-			if err != nil {
-				return nil, err
-			}
-			s.Transport = wire
-			r.wires = append(r.wires, wire)
-			return Open(p.config(len(r.dirs), dir, tables), s)
-		}
+		r := runsInMemory(t)
 		r.check()
 	})
 }
@@ -181,17 +187,8 @@ func TestKilledAfterTheEnd(t *testing.T) {
 // the next one.
 func TestEndIsNotedWhenItIsRead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		network, tables := transport.NewMemory(transport.MemoryOptions{}), table.NewMemory()
-		r := &runs{t: t, dirs: []string{t.TempDir(), t.TempDir(), t.TempDir()}, log: new(text)}
-		r.open = func(p *program, dir string, s piper.NodeSettings) (*Node, error) {
-			wire, err := network.Join(s.Name)
-			if err != nil {
-				return nil, err
-			}
-			s.Transport = wire
-			r.wires = append(r.wires, wire)
-			return Open(p.config(len(r.dirs), dir, tables), s)
-		}
+		r := runsInMemory(t)
+		r.log = new(text)
 		p := newProgram()
 		var mu sync.Mutex
 		ended := map[string]bool{}

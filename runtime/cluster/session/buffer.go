@@ -6,7 +6,7 @@ import "slices"
 // acknowledged, to use them again, in two sizes: small ones for single messages, and full frames.
 type Buffers struct {
 	small, full [][]byte
-	packed      []byte // in which the next frame is packed; it becomes the frame if it is not small
+	packed      []byte // the next frame is packed here. A frame that is not small keeps the buffer
 }
 
 const (

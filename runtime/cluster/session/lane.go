@@ -36,7 +36,7 @@ func (l *lane) message(b []byte) (head, body []byte) {
 // list is the source of a lane with messages of [Session.Send].
 type list struct {
 	messages [][]byte
-	begin    int  // the first one that was not taken
+	begin    int  // the first message that was not taken
 	total    *int // counts the messages of all lists
 }
 

@@ -5,7 +5,7 @@ import "encoding/binary"
 // queue divides frames among the lanes, and packs their messages.
 type queue struct {
 	lanes         map[uint64]*lane
-	recent        *lane // the last one that got a message: most messages have the lane of the one before
+	recent        *lane // the lane of the last message: most messages have the lane of the message before
 	slots         []*lane
 	victim        int // the slot at which the search for an idle slot begins
 	control, data class
@@ -73,7 +73,7 @@ const (
 // ready reports whether there is anything to pack.
 func (q *queue) ready() bool { return q.settle(&q.control) || q.settle(&q.data) }
 
-// settle ends the turns of lanes that have no message, up to one that has one.
+// settle ends the turns of lanes that have no message, up to a lane that has one.
 func (q *queue) settle(c *class) bool {
 	for l := c.turn(); l != nil; l = c.turn() {
 		if head, body := l.message(q.head[:0]); len(head)+len(body) > 0 {

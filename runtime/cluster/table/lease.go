@@ -54,7 +54,7 @@ func (l *Lease) OnRenewal(f func(until time.Time)) {
 	}
 }
 
-// renew notes a renewal. One that comes after the end has no effect.
+// renew notes a renewal. After the end it has no effect.
 func (l *Lease) renew(until time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

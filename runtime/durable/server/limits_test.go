@@ -410,7 +410,8 @@ func TestResponsesAtOnce(t *testing.T) {
 	data := strings.Repeat("x", 4_000_000)
 	large, c := protocol.Value{Data: &data}, connect(t, s, client.Options{})
 	do(t, c, 200, protocol.PromiseCreate{ID: "large", TimeoutAt: later(), Param: large})
-	// A response with both values is larger than the buffers of a socket. One that fits into them counts no longer.
+	// With both values a response is larger than the buffers of a socket. A response that fits into them would be sent, and count no
+	// longer.
 	do(t, c, 200, protocol.PromiseSettle{ID: "large", State: protocol.Resolved, Value: large})
 	text := envelope("promise.create", "1", "", fmt.Sprintf(`{"id":"large","timeoutAt":%d,"param":{},"tags":{}}`, later()))
 	var open []net.Conn
