@@ -106,7 +106,7 @@ func pressed(layers int) *design {
 // messages whose receivers on other nodes wait for room in queues to the node.
 func TestDrainUnderBackpressure(t *testing.T) {
 	speed.NoRace(t)
-	for seed := range uint64(speed.Pick(t, 5, 20, 200)) {
+	for seed := range uint64(speed.Pick(t, 10, 20, 200)) {
 		s := simulateDrain(seed, pressed(3+int(seed%2)), int(seed%3), time.Second)
 		s.run()
 		if f := s.failure(); f != "" {
